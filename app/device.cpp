@@ -45,7 +45,7 @@ MakeExecutor executors_for(const RunConfig& run) {
 #ifdef SEXTANT_CUDA
   if (wants_cuda(run)) {
     require_device(run);
-    CudaOptions options{.determinism = determinism_of(run)};
+    CudaOptions options{.determinism = determinism_of(run), .host_threads = static_cast<int>(run.train.threads)};
     return [options](const RankContext& context, int) { return make_cuda_executor(options, context); };
   }
 #else

@@ -263,6 +263,29 @@ void check_master_weights(const RunConfig& run, Complaints& complaints) {
                     .expected = "adamw, or \"f32\""});
 }
 
+void check_offload(const RunConfig& run, Complaints& complaints) {
+  const OffloadSection& offload = run.offload;
+  if (offload.to == "nvme")
+    complaints.add(run, {"offload.to"}, {.got = "values cannot be kept on NVMe yet", .expected = "\"host\""});
+  if (offload.weights && !offload.optimizer)
+    complaints.add(run, {"offload.weights", "offload.optimizer"},
+                   {.got = "weights are offloaded, and the update that reads them runs on the device",
+                    .expected = "offload.optimizer = true too"});
+  if (!offload.optimizer) return;
+  if (run.optimizer.name != "adamw")
+    complaints.add(run, {"offload.optimizer", "optimizer.name"},
+                   {.got = fmt::format("the step of {} does not run on the host", run.optimizer.name),
+                    .expected = "adamw, or offload.optimizer = false"});
+  if (run.optimizer.state.value_or("f32") != "f32")
+    complaints.add(run, {"offload.optimizer", "optimizer.state"},
+                   {.got = fmt::format("states in {} are not updated on the host", *run.optimizer.state),
+                    .expected = "optimizer.state = \"f32\", or offload.optimizer = false"});
+  if (run.train.master_weights != "f32")
+    complaints.add(run, {"offload.optimizer", "train.master_weights"},
+                   {.got = "the host does not round weights at random",
+                    .expected = "train.master_weights = \"f32\", or offload.optimizer = false"});
+}
+
 void check_loss_scale(const RunConfig& run, Complaints& complaints) {
   const LossScaleSection& scale = run.train.loss_scale;
   const double initial = run.train.first_loss_scale();
@@ -413,6 +436,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_batch(run, spec, complaints);
   check_expert_gradients(run, spec, complaints);
   check_master_weights(run, complaints);
+  check_offload(run, complaints);
   check_loss_scale(run, complaints);
   check_optimizer(run, complaints);
   check_spike(run, complaints);

@@ -169,6 +169,13 @@ struct TrainSection {
   bool operator==(const TrainSection&) const = default;
 };
 
+struct OffloadSection {
+  bool optimizer = false, weights = false;
+  std::string activations = "none";
+  std::string to = "host";
+  bool operator==(const OffloadSection&) const = default;
+};
+
 struct CheckpointSection {
   int64_t every = 0, keep = 3, keep_every = 0, keep_best = 0;
   bool at_end = true;
@@ -204,6 +211,7 @@ struct RunConfig {
   BatchSection batch;
   OptimizerSection optimizer;
   TrainSection train;
+  OffloadSection offload;
   CheckpointSection checkpoint;
   LogSection log;
 

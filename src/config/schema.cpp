@@ -107,6 +107,7 @@ constexpr Section kSections[] = {
     {"batch", "How many tokens a step sees."},
     {"optimizer", "How weights are updated."},
     {"train", "How long and how carefully."},
+    {"offload", "What is kept in the host's memory in place of the device's. The same numbers come out.", Affects::execution},
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
     {"log", "Who is told of a run.", Affects::execution},
 };
@@ -469,6 +470,16 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.eval_sequences, at_least(1),
         "Sequences in a measurement of the validation loss, the first of the validation data: the same whatever the microbatch and "
         "the mesh. All of them where there are fewer."),
+
+    KEY(offload.optimizer,
+        "Whether optimizer state is kept in the memory of the host. The update then runs on host cores: gradients are copied there and the "
+        "weights back, beside the backward pass and the update. Only adamw with `optimizer.state` f32 does that."),
+    KEY(offload.weights,
+        "Whether the bits that make f32 of bf16 weights, which only the update reads, are kept there too."),
+    KEY(offload.activations, one_of("none|block"),
+        "Whether what a block saves for the backward pass is copied to the host behind its forward, and back one block ahead of its "
+        "backward."),
+    KEY(offload.to, one_of("host|nvme"), "Where offloaded values are kept. `nvme` is not there yet."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),

@@ -112,12 +112,21 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
+// The memory of a node's host, and the way to it. 0: unknown.
+struct HostMemory {
+  double link_bytes_per_s = 0;    // of one device, each way, as copies of page-locked memory reach it
+  double memory_bytes_per_s = 0;  // of a node, read and written, as streaming loops on all cores reach it
+  double memory_bytes = 0;        // of a node
+  bool operator==(const HostMemory&) const = default;
+};
+
 struct Machine {
   std::string name;   // "h100-sxm"
   std::string place;  // the file it came from
   std::string about, date;
   Device device;
   int64_t devices_per_node = 8;
+  HostMemory host;
   std::vector<Level> levels;
   std::map<std::string, AttentionRate>
       attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed

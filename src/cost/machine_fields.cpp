@@ -32,6 +32,12 @@ std::vector<Field> node_fields(Machine& machine) {
   return {{"devices", CountPlace{&machine.devices_per_node, 1, 4096}}};
 }
 
+std::vector<Field> host_fields(HostMemory& host) {
+  return {{"link_gb_s", NumberPlace{&host.link_bytes_per_s, {0.1, 1e5}, kGiga}},
+          {"memory_gb_s", NumberPlace{&host.memory_bytes_per_s, {0.1, 1e6}, kGiga}},
+          {"memory_gb", NumberPlace{&host.memory_bytes, {0.1, 1e7}, kGiga}}};
+}
+
 std::vector<Field> level_fields(Level& level) {
   return {{"devices", CountPlace{&level.devices, 0, kMostDevices}},
           {"gb_s", NumberPlace{&level.link.bytes_per_s, {1e-3, 1e5}, kGiga}},

@@ -12,8 +12,8 @@ namespace sextant {
 
 constexpr std::array<std::string_view, 7> kPeakTypes{"bf16", "fp16", "tf32", "fp32", "fp8", "int8", "fp4"};
 // Tables whose figures must say where they come from, under these names in [source].
-constexpr std::array<std::string_view, 8> kSourced{"device",           "level", "attention", "efficiency", "products",
-                                                   "grouped_products", "ops",   "run"};
+constexpr std::array<std::string_view, 9> kSourced{"device",           "level", "attention", "efficiency", "products",
+                                                   "grouped_products", "ops",   "run",       "host"};
 // Keys of [grouped_products.TYPE], in the order of GroupedPass.
 constexpr std::array<std::string_view, 3> kGroupedPasses{"forward", "input_gradient", "weight_gradient"};
 
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 2> kDeviceKinds{"accelerator", "cpu"};
 std::vector<Field> device_fields(Device& device, size_t& kind);
 Field peak_field(std::string_view type, double& flops_per_s);
 std::vector<Field> node_fields(Machine& machine);
+std::vector<Field> host_fields(HostMemory& host);
 std::vector<Field> level_fields(Level& level);
 std::vector<Field> attention_fields(AttentionRate& rate);
 std::vector<Field> efficiency_fields(Efficiencies& efficiencies);

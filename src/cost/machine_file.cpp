@@ -141,7 +141,7 @@ class MachineReader {
   void open_table(const TomlEntry& entry) {
     static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level",
                                                   "run",    "efficiency",         "products", "attention",
-                                                  "ops",    kGroupedTable,        "source"};
+                                                  "ops",    kGroupedTable,        "source",   "host"};
     auto [parent, name] = table_and_key(entry.key);
     bool named = name.find('"') == name.npos;
     if (parent == "level" && named) {
@@ -171,6 +171,7 @@ class MachineReader {
     if (table.empty()) return top_fields(machine_);
     if (table == "device") return device_fields(machine_.device, kind_);
     if (table == "node") return node_fields(machine_);
+    if (table == "host") return host_fields(machine_.host);
     if (table == "efficiency") return efficiency_fields(machine_.tables);
     if (table == "run") return run_fields(machine_);
     auto [parent, name] = table_and_key(table);
@@ -279,6 +280,11 @@ class MachineReader {
       require(device.memory_bytes > 0, "device.memory_gb");
       require(device.memory_bytes_per_s > 0, "device.memory_tb_s");
       require(!device.peaks.empty(), "a peak in [device.peak_tflops]");
+    }
+    if (const HostMemory& host = machine_.host; host != HostMemory{}) {
+      require(host.link_bytes_per_s > 0, "host.link_gb_s");
+      require(host.memory_bytes_per_s > 0, "host.memory_gb_s");
+      require(host.memory_bytes > 0, "host.memory_gb");
     }
     require(!machine_.levels.empty(), "a level ([level.node], [level.cluster])");
     for (const Level& each : machine_.levels)
@@ -405,6 +411,7 @@ std::string machine_text(const Machine& given) {
   for (auto& [type, peak] : machine.device.peaks) peaks += fields_text(std::vector{peak_field(type, peak)});
   table("device.peak_tflops", peaks);
   table("node", fields_text(node_fields(machine)));
+  if (machine.host != HostMemory{}) table("host", fields_text(host_fields(machine.host)));
   for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
   for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
   table("efficiency", fields_text(efficiency_fields(machine.tables)));

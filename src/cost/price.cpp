@@ -158,6 +158,15 @@ bool gathers_again(const Program& program, const Op& op, const Message& message)
                               [&](const Region& region) { return std::ranges::any_of(region.ops, computes_again); });
 }
 
+// A machine that does not say what its host has cannot be planned for.
+void require_host(const Machine& machine) {
+  if (machine.host != HostMemory{}) return;
+  throw UserError({.place = machine.place,
+                   .got = "the run offloads to the host, and the machine says nothing of it",
+                   .expected = "a table [host] with link_gb_s, memory_gb_s and memory_gb",
+                   .hint = "docs/machines.md has the fields; or leave offload out"});
+}
+
 // On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
 SoftwareProfile on_machine(const Machine& machine, SoftwareProfile profile) {
   if (machine.device.kind == DeviceKind::cpu)
@@ -417,10 +426,32 @@ std::optional<OpPrice> Pricer::price_measured(const Program& program, const Op& 
                  .bytes = static_cast<double>(cost.read.n + cost.written.n)};
 }
 
+OpPrice Pricer::price_space_copy(const Program& program, const Op& op) const {
+  constexpr double kStart = 1e-5;  // of a copy: the engine is told, and tells
+  OpPrice out{.kernels = 1, .axes = std::string(kHostLink)};
+  out.bytes = static_cast<double>(program[op.outputs[0]].local_bytes().n);
+  require_host(machine_);
+  out.seconds = kStart + out.bytes / machine_.host.link_bytes_per_s;
+  return out;
+}
+
+// Host cores stream: all devices of a node share the memory.
+OpPrice Pricer::price_on_host(const Program& program, const Op& op) const {
+  Cost cost = local_cost(program, op);
+  OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
+  require_host(machine_);
+  out.seconds = out.bytes * static_cast<double>(machine_.devices_per_node) / machine_.host.memory_bytes_per_s;
+  return out;
+}
+
 OpPrice Pricer::price(const Program& program, const Op& op) {
   for (const Alias& alias : op.def->alias_by_attrs ? op.def->alias_by_attrs(op.attrs) : op.def->alias)
     if (alias.rule == Alias::Rule::view) return {};  // nothing is done
   if (std::optional<Message> message = local_message(program, op)) return price_message(program, op, *message);
+  if (machine_.device.kind != DeviceKind::cpu) {
+    if (op.def->between_spaces) return price_space_copy(program, op);
+    if (space_of(program, op) == MemorySpace::host) return price_on_host(program, op);
+  }
   if (machine_.device.kind == DeviceKind::cpu)
     if (std::optional<OpPrice> price = price_measured(program, op)) return *price;
   return price_compute(program, op);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "cost/collective.h"
 #include "cost/machine.h"
@@ -26,6 +27,9 @@ struct OpPrice {
   bool to_experts = false;  // the message brings tokens to the ranks of their experts, or back
 };
 
+// What the way between a device and its host is called where messages have the axes of their group.
+inline constexpr std::string_view kHostLink = "host link";
+
 // For the Programs of one run, of each of which it remembers what it has found; of one rank of a Program's class: the
 // others are like it.
 class Pricer {
@@ -44,6 +48,8 @@ class Pricer {
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
   OpPrice price_measured_message(const Program& program, const Message& message);
   std::optional<OpPrice> price_tokens_sent(const Program& program, const Op& op, const Message& message);
+  OpPrice price_space_copy(const Program& program, const Op& op) const;
+  OpPrice price_on_host(const Program& program, const Op& op) const;
   OpPrice price_compute(const Program& program, const Op& op);
   double gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const;
   double streamed_bytes(const Program& program, const Op& op, double bytes);

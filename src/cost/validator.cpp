@@ -177,6 +177,7 @@ void check_sources(const Machine& machine, Problems& problems) {
     if (table == "products") return !machine.gemms.empty();
     if (table == "grouped_products") return !machine.grouped_gemms.empty();
     if (table == "ops") return !machine.ops.empty();
+    if (table == "host") return machine.host != HostMemory{};
     if (table == "run")
       return machine.price_per_hour > 0 || machine.mtbf_hours > 0 || machine.checkpoint_bytes_per_s > 0;
     return true;

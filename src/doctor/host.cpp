@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::optional<Space> space_of(const fs::path& path) {
+std::optional<Space> disk_space_of(const fs::path& path) {
   struct statvfs s {};
   if (::statvfs(path.c_str(), &s) != 0) return std::nullopt;
   return Space{s.f_blocks * s.f_frsize, s.f_bavail * s.f_frsize, s.f_files, s.f_favail};
@@ -161,7 +161,7 @@ Host this_host(const fs::path& directory) {
             .file = text_of,
             .holds_any = holds_any,
             .directories = {directory},
-            .space = space_of,
+            .space = disk_space_of,
             .limit = limit_of,
             .version_of = version_of,
             .kernel_log = kernel_log,

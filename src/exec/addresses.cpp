@@ -4,9 +4,10 @@
 
 namespace sextant {
 
-Addresses::Addresses(const Program& program, int rank, std::byte* arena)
+Addresses::Addresses(const Program& program, int rank, std::byte* arena, std::byte* host)
     : program_(program),
       arena_(arena),
+      host_(host),
       coordinate_(coordinate_of(program.mesh, rank)),
       placements_(program.values.size()) {
   for (const Value& value : program.values)
@@ -20,11 +21,16 @@ const Buffer& Addresses::buffer_of(const Value& value) const {
   return program_.buffers[static_cast<size_t>(value.buffer)];
 }
 
+std::byte* Addresses::first_byte(const Buffer& buffer) const {
+  std::byte* arena = buffer.space == MemorySpace::host ? host_ : arena_;
+  return arena ? arena + buffer.offset : nullptr;
+}
+
 std::vector<Tensor> Addresses::tensors(const std::vector<ValueId>& ids) const {
   std::vector<Tensor> out;
   for (ValueId id : ids) {
     const Value& value = program_[id];
-    out.push_back({arena_ + buffer_of(value).offset, value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
+    out.push_back({first_byte(buffer_of(value)), value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
   }
   return out;
 }
@@ -35,7 +41,7 @@ std::vector<SlottedOperand> Addresses::slotted(const Region& region) const {
     auto note = [&](const std::vector<ValueId>& ids, SlottedOperand::Side side) {
       for (size_t i = 0; i < ids.size(); ++i) {
         const Buffer& buffer = buffer_of(program_[ids[i]]);
-        if (buffer.slots > 1) found.push_back({op, i, side, arena_ + buffer.offset, buffer.bytes, buffer.slots});
+        if (buffer.slots > 1) found.push_back({op, i, side, first_byte(buffer), buffer.bytes, buffer.slots});
       }
     };
     note(region.ops[op].inputs, SlottedOperand::Side::input);
@@ -45,14 +51,14 @@ std::vector<SlottedOperand> Addresses::slotted(const Region& region) const {
 }
 
 std::byte* Addresses::workspace(int32_t buffer) const {
-  return buffer < 0 ? nullptr : arena_ + program_.buffers[static_cast<size_t>(buffer)].offset;
+  return buffer < 0 ? nullptr : first_byte(program_.buffers[static_cast<size_t>(buffer)]);
 }
 
 std::byte* Addresses::place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
   BUG_IF(offset < 0 || offset + static_cast<int64_t>(bytes) > value.local_bytes().n, "{}: {} bytes at {} of {}",
          value.path, bytes, offset, value.local_bytes().n);
   const Buffer& buffer = buffer_of(value);
-  return arena_ + buffer.offset + microbatch % buffer.slots * buffer.bytes + offset;
+  return first_byte(buffer) + microbatch % buffer.slots * buffer.bytes + offset;
 }
 
 }  // namespace sextant

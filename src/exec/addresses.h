@@ -22,8 +22,8 @@ struct SlottedOperand {
 
 class Addresses {
  public:
-  // The Program must outlive it.
-  Addresses(const Program& program, int rank, std::byte* arena);
+  // The Program must outlive it. `host` is the arena of the host's space; null where the Program keeps nothing there.
+  Addresses(const Program& program, int rank, std::byte* arena, std::byte* host = nullptr);
 
   const Coordinate& coordinate() const { return coordinate_; }
   std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const;  // in the slot of microbatch 0
@@ -35,9 +35,10 @@ class Addresses {
 
  private:
   const Buffer& buffer_of(const Value& value) const;
+  std::byte* first_byte(const Buffer& buffer) const;
 
   const Program& program_;
-  std::byte* arena_;
+  std::byte *arena_, *host_;
   Coordinate coordinate_;
   std::vector<Placement> placements_;  // by value
 };

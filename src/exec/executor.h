@@ -22,11 +22,12 @@
 
 namespace sextant {
 
-// One contiguous piece of device memory. Fresh arenas are zero.
+// One contiguous piece of memory in each space. Fresh arenas are zero.
 class Arena {
  public:
   virtual ~Arena() = default;
-  virtual int64_t bytes() const = 0;
+  virtual int64_t bytes() const = 0;                // of the device
+  virtual int64_t host_bytes() const { return 0; }  // of the host
 };
 
 // The values of a Program on one rank, to be read.
@@ -113,7 +114,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual Target target() const = 0;
-  virtual std::unique_ptr<Arena> allocate(int64_t bytes) = 0;
+  // `host_bytes` are those of the host's space, for Programs that keep something there.
+  virtual std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes = 0) = 0;
   // UserError that names every op without a kernel. The Program and the arena must outlive the result.
   virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
   // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is
@@ -121,6 +123,8 @@ class Executor {
   virtual int steps_ahead() const { return 0; }
   // The largest arena there is room for, where the executor knows.
   virtual std::optional<Bytes> room() const { return std::nullopt; }
+  // The same of the host's space; nothing where both are one memory, or the executor does not know.
+  virtual std::optional<Bytes> host_room() const { return std::nullopt; }
   // Measured now, in a moment; nothing where the executor has no way to.
   virtual std::optional<DeviceRates> measure_rates() { return std::nullopt; }
   // Bytes that ops have sent to other ranks so far, by the axes of the group: "dp", "dp,cp", "pp".

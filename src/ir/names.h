@@ -31,6 +31,8 @@ inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
                                                   {Phase::weight_gradient, "weight_gradient"},
                                                   {Phase::update, "update"}}};
 inline constexpr NameTable<Lane, 2> kLaneNames{{{Lane::compute, "compute"}, {Lane::comm, "comm"}}};
+inline constexpr NameTable<MemorySpace, 2> kSpaceNames{
+    {{MemorySpace::device, name_of(MemorySpace::device)}, {MemorySpace::host, name_of(MemorySpace::host)}}};
 inline constexpr NameTable<RunsFor, 3> kRunsForNames{
     {{RunsFor::every_microbatch, "every"}, {RunsFor::first_microbatch, "first"}, {RunsFor::last_microbatch, "last"}}};
 inline constexpr NameTable<RegionKind, 4> kRegionNames{{{RegionKind::forward, "forward"},

@@ -161,6 +161,7 @@ struct OpDef {
   std::vector<Example> examples;
   bool holds_inputs =
       false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
+  bool between_spaces = false;  // its operands may be in different spaces; those of other ops are all in one
 };
 
 // Each operand once through memory, `flops_per_element` for every element of the first output: what most small ops

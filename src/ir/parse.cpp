@@ -177,6 +177,7 @@ Value parse_value(Line line, const Mesh& mesh) {
   if (line.accept(" balance ")) value.balance_speed = line.real();
   if (line.accept(" lost_rows")) value.counted = TallyOf::lost_rows;
   if (line.accept(" measured")) value.counted = TallyOf::measured;
+  if (line.accept(" space ")) value.space = line.named(kSpaceNames, "a space");
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;
 }
@@ -320,6 +321,13 @@ Program parse_program(std::string_view text, const OpLookup& ops, const AxisLook
   program.persistent_bytes = arena.integer();
   arena.expect(" ");
   program.arena_bytes = arena.integer();
+  if (lines.next_starts("arena_of ")) {
+    Line host = lines.next();
+    host.expect("arena_of host ");
+    program.host_arena.persistent = host.integer();
+    host.expect(" ");
+    program.host_arena.all = host.integer();
+  }
   while (lines.next_starts("buffer ")) {
     Line line = lines.next();
     line.expect(fmt::format("buffer {} ", program.buffers.size()));
@@ -328,6 +336,7 @@ Program parse_program(std::string_view text, const OpLookup& ops, const AxisLook
     buffer.bytes = line.integer();
     line.expect(" ");
     buffer.slots = line.index();
+    if (line.accept(" ")) buffer.space = line.named(kSpaceNames, "a space");
     program.buffers.push_back(buffer);
   }
   parse_values(lines, program.mesh, program.values);

@@ -61,6 +61,13 @@ struct Parallel {
   ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
 };
 
+// What is kept in the host's memory in place of the device's (passes/offload.h).
+struct Offload {
+  bool optimizer = false;    // optimizer state; the update runs on host cores
+  bool weights = false;      // the bits of master weights that only the update reads
+  bool activations = false;  // what blocks save for backward
+};
+
 struct Plan {
   RecomputeMode recompute = RecomputeMode::none;
   DeferredGradients deferred = DeferredGradients::all;
@@ -68,6 +75,7 @@ struct Plan {
   int microbatches = 1;   // per step and rank
   bool overlap = true;    // messages travel while ranks compute
   Bytes bucket{8 << 20};  // of gradients that are reduced in one message
+  Offload offload = {};
 };
 
 struct LocalType {
@@ -88,6 +96,8 @@ struct Target {
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
   // Whether the kernel of an op can check its matrix products while it runs; null: none can.
   std::function<bool(const OpDef&)> can_check = nullptr;
+  // The same of an op that runs on host cores; on a CPU these are the device's.
+  std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> host_workspace = workspace;
   // Whether ops of this kind that stand side by side are done at once: their scratch then lives side by side too.
   std::function<bool(const OpDef&)> done_together = [](const OpDef&) { return false; };
 };

@@ -47,6 +47,7 @@ void print_value(const Value& value, const Mesh& mesh, Out out) {
   if (value.balance_speed) fmt::format_to(out, " balance {}", *value.balance_speed);
   if (value.counted == TallyOf::lost_rows) fmt::format_to(out, " lost_rows");
   if (value.counted == TallyOf::measured) fmt::format_to(out, " measured");
+  if (value.space != MemorySpace::device) fmt::format_to(out, " space {}", name_of(value.space));
   // Most parameters have those of the mesh.
   if (value.kind == ValueKind::parameter && value.data_axes != mesh.data_axes()) {
     std::vector<std::string> names;
@@ -80,9 +81,13 @@ std::string print(const Program& program) {
   fmt::format_to(out, "program {} {} {}\nmesh {}\n", program.stage_rank, program.gradient_slots, program.name,
                  program.mesh.text());
   fmt::format_to(out, "arena {} {}\n", program.persistent_bytes, program.arena_bytes);
+  if (program.host_arena != ArenaExtent{})
+    fmt::format_to(out, "arena_of host {} {}\n", program.host_arena.persistent, program.host_arena.all);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    fmt::format_to(out, "buffer {} {} {} {} {}\n", i, name_of(buffer.kind), buffer.offset, buffer.bytes, buffer.slots);
+    fmt::format_to(out, "buffer {} {} {} {} {}", i, name_of(buffer.kind), buffer.offset, buffer.bytes, buffer.slots);
+    if (buffer.space != MemorySpace::device) fmt::format_to(out, " {}", name_of(buffer.space));
+    fmt::format_to(out, "\n");
   }
   for (const Value& value : program.values) {
     print_value(value, program.mesh, out);

@@ -41,6 +41,16 @@ TensorTypes local_types(const Program& program, const std::vector<ValueId>& ids)
   return local;
 }
 
+MemorySpace space_of(const Program& program, const Op& op) {
+  bool any = false;
+  for (const auto* ids : {&op.inputs, &op.outputs})
+    for (ValueId id : *ids) {
+      if (program[id].space != MemorySpace::host) return MemorySpace::device;
+      any = true;
+    }
+  return any ? MemorySpace::host : MemorySpace::device;
+}
+
 Cost local_cost(const Program& program, const Op& op) {
   return op.def->cost(op.attrs, local_types(program, op.inputs), local_types(program, op.outputs));
 }

@@ -1,5 +1,5 @@
 // Program: the local view of one rank class. Regions are ordered lists of ops; a schedule of actions runs the regions;
-// every value has a buffer, every buffer an offset in one arena. Executors add nothing to it.
+// every value has a buffer, every buffer an offset in the arena of its space. Executors add nothing to it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ enum class BufferClass : uint8_t {
 
 struct Buffer {
   BufferClass kind = BufferClass::activations;
-  int64_t offset = 0;  // bytes from the arena's start
+  MemorySpace space = MemorySpace::device;
+  int64_t offset = 0;  // bytes from the start of the space's arena
   int64_t bytes = 0;   // of one slot
   // How many microbatches hold their own copy at once: microbatch m uses slot m % slots, at offset + slot·bytes.
   int32_t slots = 1;
@@ -75,6 +76,12 @@ void for_each_unit(std::span<const Action> actions, Visit visit) {
   }
 }
 
+// The bytes of one space: weights, gradients, state in [0, persistent), and all of it.
+struct ArenaExtent {
+  int64_t persistent = 0, all = 0;
+  bool operator==(const ArenaExtent&) const = default;
+};
+
 struct Program {
   std::string name;
   Mesh mesh;
@@ -85,13 +92,21 @@ struct Program {
   std::vector<Action> schedule;
   std::vector<Buffer> buffers;
   std::vector<int32_t> workspaces;  // per op, over all regions in order: its scratch buffer, or -1
-  int64_t persistent_bytes = 0;     // weights, gradients, state: [0, persistent_bytes)
-  int64_t arena_bytes = 0;          // all of it
+  int64_t persistent_bytes = 0;     // of the device: weights, gradients, state: [0, persistent_bytes)
+  int64_t arena_bytes = 0;          // of the device: all of it
+  ArenaExtent host_arena = {};      // of the host's arena, where something is offloaded
+
+  ArenaExtent arena(MemorySpace space) const {
+    return space == MemorySpace::host ? host_arena : ArenaExtent{persistent_bytes, arena_bytes};
+  }
 
   const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id)]; }
   const Value* find(std::string_view path) const;
   const Value& at(std::string_view path) const;  // BUG when there is none
 };
+
+// The space whose cores run an op: the host's where all of its operands are there.
+MemorySpace space_of(const Program& program, const Op& op);
 
 // What one rank does for an op, and what it sends: its definition's answers on local shapes.
 Cost local_cost(const Program& program, const Op& op);

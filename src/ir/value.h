@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "ir/memory_space.h"
 #include "mesh/layout.h"
 
 namespace sextant {
@@ -73,8 +74,9 @@ struct Value {
   std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each
   // Of a parameter that no optimizer trains: it follows its tally by the rule of ops::balance_bias, at this speed.
   std::optional<double> balance_speed;
-  LocalShape local;     // set by partition
-  int32_t buffer = -1;  // set by memory: an index into Program::buffers
+  MemorySpace space = MemorySpace::device;  // where its bytes are: states and low bits by update, the others by offload
+  LocalShape local;                         // set by partition
+  int32_t buffer = -1;                      // set by memory: an index into Program::buffers
 
   bool is_trained() const { return !balance_speed.has_value(); }  // parameters
   const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }

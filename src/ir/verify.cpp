@@ -116,14 +116,27 @@ void check_buffers(const Program& program, std::string_view after) {
   for (const Value& value : program.values) {
     if (!used[static_cast<size_t>(value.id)]) continue;
     BUG_IF(value.buffer < 0, "after {}: %{} ({}) has no buffer", after, value.id, value.path);
+    BUG_IF(program.buffers[static_cast<size_t>(value.buffer)].space != value.space,
+           "after {}: %{} ({}) has a buffer in another space than the {}", after, value.id, value.path,
+           name_of(value.space));
     BUG_IF(program.buffers[static_cast<size_t>(value.buffer)].bytes < value.local_bytes().n,
            "after {}: %{} ({}) does not fit its buffer", after, value.id, value.path);
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& b = program.buffers[i];
-    BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena",
-           after, i);
+    BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena(b.space).all,
+           "after {}: buffer {} leaves the arena of the {}", after, i, name_of(b.space));
   }
+}
+
+// Only copies cross from one space to another.
+void check_spaces(const Program& program, const Op& op, std::string_view after) {
+  if (op.def->between_spaces) return;
+  MemorySpace space = space_of(program, op);
+  for (const auto* ids : {&op.inputs, &op.outputs})
+    for (ValueId id : *ids)
+      BUG_IF(program[id].space != space, "after {}: {} ({}) is an op of the {}, and %{} ({}) is in another space",
+             after, op.path, op.def->name, name_of(space), id, program[id].path);
 }
 
 }  // namespace
@@ -140,7 +153,10 @@ void verify(const Graph& graph, Stage stage, std::string_view after) {
 void verify(const Program& program, Stage stage, std::string_view after) {
   OrderCheck order(program.values, after);
   for (const Region& region : program.regions)
-    for (const Op& op : region.ops) order.visit(op);
+    for (const Op& op : region.ops) {
+      order.visit(op);
+      if (stage >= Stage::planned) check_spaces(program, op, after);
+    }
   if (stage >= Stage::partitioned) check_local_shapes(program, after);
   if (stage >= Stage::planned) check_buffers(program, after);
   if (stage >= Stage::final) verify_memory(program, after);

@@ -13,7 +13,7 @@ namespace sextant {
 
 namespace {
 
-// Bytes [begin, end) of the arena.
+// Bytes [begin, end), counted so that no two arenas have one in common.
 struct Range {
   int64_t begin = 0, end = 0;
   bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
@@ -22,7 +22,7 @@ struct Range {
 
 using Content = int64_t;  // a number for what one run of one op has written; 0: nothing known
 
-// What every byte of the arena holds.
+// What every byte of the arenas holds.
 class Contents {
  public:
   void write(const Range& range, Content content) {
@@ -141,8 +141,12 @@ class DryRun {
   Range range(const Value& value, int slot) const {
     if (value.buffer < 0) return {};
     const Buffer& buffer = program_.buffers[static_cast<size_t>(value.buffer)];
-    int64_t begin = buffer.offset + slot * buffer.bytes;
+    int64_t begin = first_byte(buffer) + slot * buffer.bytes;
     return {begin, begin + value.local_bytes().n};
+  }
+  static int64_t first_byte(const Buffer& buffer) {
+    constexpr int64_t kBytesOfArena = int64_t{1} << 60;
+    return static_cast<int64_t>(buffer.space) * kBytesOfArena + buffer.offset;
   }
   // The versions of a value that is kept and changed in place (a sum of gradients, a weight, a cache) are one:
   // whichever an op names, it means what stands there now.
@@ -201,8 +205,9 @@ class DryRun {
     int32_t workspace = program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(number)];
     if (workspace >= 0) {
       const Buffer& scratch = program_.buffers[static_cast<size_t>(workspace)];
-      touch(number, {scratch.offset, scratch.offset + scratch.bytes}, Access::write);
-      contents_.write({scratch.offset, scratch.offset + scratch.bytes}, 0);
+      const Range bytes{first_byte(scratch), first_byte(scratch) + scratch.bytes};
+      touch(number, bytes, Access::write);
+      contents_.write(bytes, 0);
     }
     std::vector<Alias> aliases = aliases_of(op);
     for (size_t o = 0; o < op.outputs.size(); ++o) {

@@ -1,8 +1,11 @@
 #include "passes/join_lanes.h"
 
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "base/error.h"
 #include "ir/lane.h"
 
 namespace sextant {
@@ -27,6 +30,37 @@ bool runs_once(const Region& region, int32_t number, int32_t end) {
   return last_microbatch_only(region.ops[region.ops.size() - static_cast<size_t>(end - number)]);
 }
 
+// Copies to the host whose operands' bytes the device wants back: those of a block are waited for when the second block
+// behind it begins.
+class LeavingCopies {
+ public:
+  void started(const Op& op, int32_t number) {
+    if (op.def->between_spaces && op.phase == Phase::forward && !once_per_step(op))
+      leaving_.push_back({number, turns_});
+  }
+
+  // What an op of the compute lane must wait for; the lane keeps its order, so the latest is enough.
+  std::optional<int32_t> waited_by(const Op& op) {
+    if (block_ && *block_ != op.block) ++turns_;
+    block_ = op.block;
+    std::optional<int32_t> latest;
+    while (!leaving_.empty() && leaving_.front().turn + 2 <= turns_) {
+      latest = leaving_.front().number;
+      leaving_.pop_front();
+    }
+    return latest;
+  }
+
+ private:
+  struct Copy {
+    int32_t number;
+    int turn;  // of blocks, when it started
+  };
+  std::deque<Copy> leaving_;
+  std::optional<int> block_;
+  int turns_ = 0;
+};
+
 // One region; `number` is that of its first op, `open` are ops of the comm lane that may still run when the regions
 // before it have ended. Returns those of its own.
 std::set<int32_t> join_region(Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
@@ -34,12 +68,18 @@ std::set<int32_t> join_region(Region& region, int32_t number, const std::map<Val
   std::set<int32_t> running;  // started here and not waited for
   std::set<int32_t> waited;   // of other regions
   Op* first = nullptr;        // of the compute lane
+  LeavingCopies leaving;
   for (Op& op : region.ops) {
     op.waits.clear();
     if (on_comm_lane(op)) {
       running.insert(number);
+      leaving.started(op, number);
     } else {
       if (!first) first = &op;
+      if (std::optional<int32_t> copy = leaving.waited_by(op); copy && running.contains(*copy)) {
+        op.waits.push_back(*copy);
+        running.erase(running.begin(), running.upper_bound(*copy));
+      }
       for (ValueId id : op.inputs) {
         auto at = made.find(id);
         if (at == made.end()) continue;
@@ -56,10 +96,20 @@ std::set<int32_t> join_region(Region& region, int32_t number, const std::map<Val
     ++number;
   }
   // What may still run must have ended before the region makes its operands again.
-  if (first)
+  if (first && region.kind != RegionKind::update)
     for (int32_t left : running)
       if (!runs_once(region, left, number)) first->waits.push_back(left);
   return running;
+}
+
+// Whoever reads a gradient there finds all of them reduced, and whoever comes behind it finds the lane free.
+void join_update(Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
+                 const std::set<int32_t>& open) {
+  std::set<int32_t> left = join_region(region, number, made, {});
+  Op &first = region.ops.front(), &last = region.ops.back();
+  BUG_IF(!left.empty() && on_comm_lane(last), "{} is on the comm lane, and nothing waits for it", last.path);
+  last.waits.insert(last.waits.end(), left.begin(), left.end());
+  first.waits.insert(first.waits.begin(), open.begin(), open.end());
 }
 
 }  // namespace
@@ -70,9 +120,7 @@ void join_lanes(Program& program) {
   int32_t number = 0;
   for (Region& region : program.regions) {
     if (region.kind == RegionKind::update && !region.ops.empty()) {
-      // Whoever reads a gradient there finds all of them reduced.
-      for (Op& op : region.ops) op.waits.clear();
-      region.ops.front().waits.assign(open.begin(), open.end());
+      join_update(region, number, made, open);
     } else {
       open.merge(join_region(region, number, made, open));
     }

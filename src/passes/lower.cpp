@@ -13,6 +13,7 @@
 #include "passes/localize.h"
 #include "passes/measure_tensors.h"
 #include "passes/memory.h"
+#include "passes/offload.h"
 #include "passes/overlap.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
@@ -114,7 +115,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // Norm, clipping and optimizer read the finished gradients.
     append_update(graph, {*options.train, options.plan.zero,
                           [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); },
-                          options.measures, std::move(small_gradients), options.loss_scaling});
+                          options.measures, std::move(small_gradients), options.plan.offload, options.loss_scaling});
     pipeline.after("update", graph, Stage::inferred);
   }
 
@@ -136,6 +137,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // Messages that can travel while the rank computes get a lane of their own, and leave early.
     overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
     pipeline.after("overlap", program, Stage::partitioned);
+
+    // What is kept on the host gets there and back by copies, and ops on it run there.
+    offload(program, {options.plan.offload, options.plan.overlap ? Lanes::on : Lanes::off});
+    pipeline.after("offload", program, Stage::partitioned);
 
     // What a lane makes for the other is waited for, once and no earlier than needed.
     join_lanes(program);

@@ -100,7 +100,8 @@ class Groups {
   // An op may overwrite an input that ends here, is not wanted from outside, and has the output's size.
   bool may_overwrite(ValueId input, ValueId output, int op) const {
     const Value &in = program_[input], &out = program_[output];
-    bool movable = program_[root(input)].kind == ValueKind::activation && in.kind == ValueKind::activation;
+    bool movable = program_[root(input)].kind == ValueKind::activation && in.kind == ValueKind::activation &&
+                   in.space == out.space;
     return movable && life(input).last == op && in.local_bytes() == out.local_bytes() && life(output).first == op;
   }
 
@@ -159,6 +160,17 @@ bool persistent_class(BufferClass kind) {
   return kind <= BufferClass::cache;
 }
 
+// The arena of one space while it is filled.
+struct ArenaSize {
+  Program& program;
+  MemorySpace space;
+
+  int64_t& persistent() const {
+    return space == MemorySpace::host ? program.host_arena.persistent : program.persistent_bytes;
+  }
+  int64_t& all() const { return space == MemorySpace::host ? program.host_arena.all : program.arena_bytes; }
+};
+
 struct Placed {
   int32_t buffer;
   std::vector<Lifetime> lives;
@@ -167,7 +179,8 @@ struct Placed {
 // Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
 class TransientPlacer {
  public:
-  TransientPlacer(Program& program, int length, int64_t base) : program_(program), taken_(length), base_(base) {}
+  TransientPlacer(Program& program, ArenaSize arena, int length, int64_t base)
+      : program_(program), arena_(arena), taken_(length), base_(base) {}
 
   void place(std::vector<Placed> items) {
     auto bytes = [&](const Placed& p) { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); };
@@ -176,7 +189,7 @@ class TransientPlacer {
       Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
       buffer.offset = lowest_gap(item.lives, buffer.total_bytes());
       int64_t end = buffer.offset + buffer.total_bytes();
-      program_.arena_bytes = std::max(program_.arena_bytes, end);
+      arena_.all() = std::max(arena_.all(), end);
       for (const Lifetime& life : item.lives)
         if (life.used()) taken_.take(life, {buffer.offset, end});
     }
@@ -195,6 +208,7 @@ class TransientPlacer {
   }
 
   Program& program_;
+  ArenaSize arena_;
   Occupancy taken_;
   int64_t base_;
 };
@@ -267,11 +281,14 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
       buffer = static_cast<int32_t>(program.buffers.size());
       const GroupUse& use = uses[static_cast<size_t>(root)];
       program.buffers.push_back({.kind = class_of(program, program[root], use.regions.size()),
+                                 .space = value.space,
                                  .bytes = bytes,
                                  .slots = slots(program[root], use)});
       items.push_back({buffer, groups.lives(root)});
     }
     value.buffer = buffer;
+    BUG_IF(program.buffers[static_cast<size_t>(buffer)].space != value.space,
+           "{} shares bytes with a value of another space", value.path);
     BUG_IF(program.buffers[static_cast<size_t>(buffer)].bytes != bytes, "{} shares bytes with a value of another size",
            value.path);
   }
@@ -296,13 +313,15 @@ void add_workspaces(Program& program, const Target& target, const PlannedTime& t
   for (const Region& region : program.regions) {
     for (size_t i = 0; i < region.ops.size(); ++i) {
       const Op& op = region.ops[i];
-      int64_t need = target.workspace(op, local_types(program, op.inputs), local_types(program, op.outputs)).n;
+      const MemorySpace space = space_of(program, op);
+      const auto& needs = space == MemorySpace::host ? target.host_workspace : target.workspace;
+      int64_t need = needs(op, local_types(program, op.inputs), local_types(program, op.outputs)).n;
       int32_t buffer = -1;
       if (need > 0 && on_comm_lane(op) && comm_scratch >= 0) {
         buffer = comm_scratch;
       } else if (need > 0) {
         buffer = static_cast<int32_t>(program.buffers.size());
-        program.buffers.push_back({.kind = BufferClass::workspace});
+        program.buffers.push_back({.kind = BufferClass::workspace, .space = space});
         if (on_comm_lane(op)) comm_scratch = buffer;
         auto [first, last] = done_together(region, i, target);
         if (!on_comm_lane(op))
@@ -323,8 +342,9 @@ void place_persistent(Program& program) {
   for (BufferClass kind : {BufferClass::weights, BufferClass::gradients, BufferClass::optimizer, BufferClass::cache}) {
     for (Buffer& buffer : program.buffers) {
       if (buffer.kind != kind) continue;
-      buffer.offset = program.persistent_bytes;
-      program.persistent_bytes += buffer.bytes;
+      int64_t& end = ArenaSize{program, buffer.space}.persistent();
+      buffer.offset = end;
+      end += buffer.bytes;
     }
   }
 }
@@ -346,7 +366,8 @@ void place_persistent_beside(Program& program, const Program& other) {
            program.name);
     placed[index] = true;
     buffer.offset = at->second;
-    program.persistent_bytes = std::max(program.persistent_bytes, buffer.offset + buffer.bytes);
+    int64_t& end = ArenaSize{program, buffer.space}.persistent();
+    end = std::max(end, buffer.offset + buffer.bytes);
   }
   // Sums of a step that only this Program makes lie behind all that the other keeps: they are read before it runs
   // again.
@@ -354,7 +375,7 @@ void place_persistent_beside(Program& program, const Program& other) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     Buffer& buffer = program.buffers[i];
     if (!persistent_class(buffer.kind) || placed[i]) continue;
-    BUG_IF(buffer.kind != BufferClass::gradients, "{} keeps what the Program does not whose arena it shares",
+    BUG_IF(buffer.kind != BufferClass::gradients || buffer.space != MemorySpace::device, "{} keeps what the Program does not whose arena it shares",
            program.name);
     buffer.offset = end;
     end = program.persistent_bytes = end + buffer.bytes;
@@ -370,14 +391,21 @@ void plan_memory(Program& program, const Target& target, const Program* beside) 
   beside ? place_persistent_beside(program, *beside) : place_persistent(program);
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
-  program.arena_bytes = program.persistent_bytes;
-  int64_t kept = std::max(beside ? beside->persistent_bytes : 0, program.persistent_bytes);
-  TransientPlacer(program, time.length(), kept).place(std::move(items));
+  for (MemorySpace space : kSpaces) {
+    ArenaSize arena{program, space};
+    arena.all() = arena.persistent();
+    int64_t kept = std::max(beside ? beside->arena(space).persistent : 0, arena.persistent());
+    std::vector<Placed> here;
+    for (const Placed& item : items)
+      if (program.buffers[static_cast<size_t>(item.buffer)].space == space) here.push_back(item);
+    if (!here.empty()) TransientPlacer(program, arena, time.length(), kept).place(std::move(here));
+  }
 }
 
 MemoryUse memory_use(const Program& program) {
   MemoryUse use;
   for (const Buffer& buffer : program.buffers) {
+    if (buffer.space != MemorySpace::device) continue;
     if (buffer.kind == BufferClass::weights) use.weights += Bytes{buffer.total_bytes()};
     if (buffer.kind == BufferClass::gradients) use.gradients += Bytes{buffer.bytes};
     if (buffer.kind == BufferClass::optimizer) use.optimizer += Bytes{buffer.bytes};

@@ -1,6 +1,6 @@
-// memory: gives every value a buffer and every buffer an offset in the arena. Values whose lifetimes do not meet share
-// bytes; an op that may work in place does so where its input ends. Weights come first, then gradients, optimizer state
-// and caches, in value order; everything else behind them.
+// memory: gives every value a buffer and every buffer an offset in the arena of its space. Values whose lifetimes do
+// not meet share bytes; an op that may work in place does so where its input ends. Weights come first, then gradients,
+// optimizer state and caches, in value order; everything else behind them.
 #pragma once
 
 #include "ir/plan.h"
@@ -12,7 +12,7 @@ namespace sextant {
 // meets what it keeps.
 void plan_memory(Program& program, const Target& target, const Program* beside = nullptr);
 
-// Where the arena's bytes go. The parts sum to the arena exactly.
+// Where the bytes of the device's arena go. The parts sum to the arena exactly.
 struct MemoryUse {
   Bytes weights, gradients, optimizer, cache;
   Bytes saved;    // activations kept from forward to backward

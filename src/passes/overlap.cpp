@@ -8,69 +8,13 @@
 #include "ir/alias.h"
 #include "ir/lane.h"
 #include "ops/ops.h"
+#include "passes/gradient_history.h"
 #include "passes/hops.h"
+#include "passes/one_block_ahead.h"
 
 namespace sextant {
 
 namespace {
-
-// Where the versions of an accumulated gradient are made.
-class GradientHistory {
- public:
-  explicit GradientHistory(const Program& program) : program_(program) {
-    for (size_t r = 0; r < program.regions.size(); ++r) {
-      const Region& region = program.regions[r];
-      for (size_t i = 0; i < region.ops.size(); ++i) {
-        for (ValueId id : region.ops[i].outputs) made_[id] = {static_cast<int>(r), static_cast<int>(i)};
-        for (ValueId id : region.ops[i].inputs) read_[{id, static_cast<int>(r)}] = static_cast<int>(i);
-        for (const Alias& alias : aliases_of(region.ops[i]))
-          if (alias.rule == Alias::Rule::must)
-            previous_[region.ops[i].outputs[static_cast<size_t>(alias.output)]] =
-                region.ops[i].inputs[static_cast<size_t>(alias.input)];
-      }
-    }
-  }
-
-  struct OpPosition {
-    int region = -1, op = -1;
-  };
-
-  // The op after which a gradient is finished, and looked at by whom else its region has, when one region makes all of
-  // it; region -1 otherwise.
-  OpPosition finished(ValueId gradient) const {
-    auto last = made_.find(gradient);
-    if (last == made_.end()) return {};
-    OpPosition place = last->second;
-    RegionKind kind = program_.regions[static_cast<size_t>(place.region)].kind;
-    if (kind != RegionKind::backward && kind != RegionKind::weight) return {};
-    for (ValueId id = gradient;;) {
-      auto before = previous_.find(id);
-      if (before == previous_.end()) break;
-      id = before->second;
-      auto made = made_.find(id);
-      if (made != made_.end() && made->second.region != place.region) return {};
-    }
-    if (auto read = read_in_region(gradient, place.region)) place.op = std::max(place.op, *read);
-    return is_step_sum(program_[first_version(gradient)].kind) ? place : OpPosition{};
-  }
-
- private:
-  ValueId first_version(ValueId id) const {
-    for (auto at = previous_.find(id); at != previous_.end(); at = previous_.find(id)) id = at->second;
-    return id;
-  }
-
-  // The last op of the region that reads the value.
-  std::optional<int> read_in_region(ValueId id, int region) const {
-    auto at = read_.find({id, region});
-    return at == read_.end() ? std::nullopt : std::optional(at->second);
-  }
-
-  const Program& program_;
-  std::map<std::pair<ValueId, int>, int> read_;  // by value and region: the last op
-  std::map<ValueId, OpPosition> made_;
-  std::map<ValueId, ValueId> previous_;
-};
 
 // Reductions of one region, in the order in which their gradients are finished.
 struct Reduction {
@@ -95,7 +39,7 @@ class ReductionHoist {
       std::vector<Op> left;
       for (Op& op : region.ops) {
         bool reduces = (is_hop(op, Transfer::all_reduce) && writes_into(op)) || is_hop(op, Transfer::reduce_scatter);
-        auto place = reduces ? history.finished(op.inputs[0]) : GradientHistory::OpPosition{};
+        auto place = reduces ? history.finished(op.inputs[0]) : OpPosition{};
         if (place.region < 0)
           left.push_back(std::move(op));
         else
@@ -158,16 +102,6 @@ class ReductionHoist {
 
 bool reads(const Op& op, ValueId id) {
   return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end();
-}
-
-// The first op of the block that runs before op `at`'s block: one block ahead.
-size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
-  size_t start = at;
-  while (start > 0 && ops[start - 1].block == ops[at].block) --start;
-  if (start == 0) return 0;
-  int previous = ops[start - 1].block;
-  while (start > 0 && ops[start - 1].block == previous) --start;
-  return start;
 }
 
 // Behind the op of the region that makes the value; 0 where none does.

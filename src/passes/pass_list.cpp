@@ -19,6 +19,7 @@ constexpr std::array kPassInfos{
     PassInfo{"partition", "one pipeline rank: local shapes, regions, messages, schedule"},
     PassInfo{"fuse", "neighbours become one op where the device has a kernel for both"},
     PassInfo{"overlap", "messages that can travel during computation go to the comm lane"},
+    PassInfo{"offload", "what is kept on the host is copied there and back, and the update runs there (offload)"},
     PassInfo{"join_lanes", "ops say which messages they wait for"},
     PassInfo{"check_gemms", "matrix products that may be checked have the share that is drawn (train.check_gemms)"},
     PassInfo{"memory", "every value has a buffer, every buffer an offset"},

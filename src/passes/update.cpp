@@ -287,7 +287,13 @@ class Update {
                        .shape = state.shape_for(weights_.at(parameter)),
                        .layout = state_layout(state, update_layout_of(parameter)),
                        .of = parameter,
-                       .stored = stored});
+                       .stored = stored,
+                       .space = home_of(kind)});
+  }
+
+  MemorySpace home_of(ValueKind kind) const {
+    bool host = kind == ValueKind::low_bits ? plan_.offload.weights : plan_.offload.optimizer;
+    return host ? MemorySpace::host : MemorySpace::device;
   }
 
   class Step;

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "ir/graph.h"
+#include "ir/plan.h"
 #include "optim/loss_scaling.h"
 #include "optim/optimizer.h"
 #include "passes/measure_tensors.h"
@@ -25,6 +26,7 @@ struct UpdatePlan {
   std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
   TensorMeasures measures = {};
   SmallGradients small_gradients = {};           // what measure_tensors has made of them
+  Offload offload = {};                          // which of what is kept for a weight is kept on the host
   std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 

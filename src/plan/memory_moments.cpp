@@ -75,6 +75,7 @@ std::vector<MemoryMoment> memory_moments(const Program& program) {
   std::vector<MemoryParts> change(moments.size() + 1);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
+    if (buffer.space != MemorySpace::device) continue;
     bool persistent = buffer.kind == BufferClass::weights || buffer.kind == BufferClass::gradients ||
                       buffer.kind == BufferClass::optimizer || buffer.kind == BufferClass::cache;
     Span span = persistent && !moments.empty() ? Span{0, static_cast<int>(moments.size()) - 1} : spans[i];

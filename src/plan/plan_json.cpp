@@ -10,18 +10,24 @@ using Json = nlohmann::ordered_json;
 
 Json memory_json(const RankClass& c) {
   const MemoryParts& m = c.memory;
-  return {{"stage", c.stage},
-          {"weights", m.weights},
-          {"gradients", m.gradients},
-          {"optimizer", m.optimizer},
-          {"activations", m.activations},
-          {"scratch", m.scratch},
-          {"communication", m.communication},
-          {"overhead", m.overhead},
-          {"total", m.total()},
-          {"arena_bytes", c.arena_bytes},
-          {"peak_at", c.peak_at},
-          {"peak_in", name_of(c.peak_in)}};
+  Json rank = {{"stage", c.stage},
+               {"weights", m.weights},
+               {"gradients", m.gradients},
+               {"optimizer", m.optimizer},
+               {"activations", m.activations},
+               {"scratch", m.scratch},
+               {"communication", m.communication},
+               {"overhead", m.overhead},
+               {"total", m.total()},
+               {"arena_bytes", c.arena_bytes},
+               {"peak_at", c.peak_at},
+               {"peak_in", name_of(c.peak_in)}};
+  if (c.host.total() > 0)
+    rank["host"] = {{"optimizer", c.host.optimizer},
+                    {"activations", c.host.activations},
+                    {"passing", c.host.passing},
+                    {"arena_bytes", c.host.total()}};
+  return rank;
 }
 
 Json interval_json(const PredictionInterval& interval, double seconds) {
@@ -83,6 +89,8 @@ std::string plan_json(const RunPlan& p) {
                    {"local_checkpoint_bytes", p.local_copies + p.local_copies_held},
                    {"evaluation_bytes", p.evaluation_extra},
                    {"repeat_bytes", p.repeat_extra}};
+  if (p.host_bytes > 0) out["memory"]["host_bytes"] = p.host_bytes;
+  if (p.host_room) out["memory"]["host_room_bytes"] = *p.host_room;
   if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;

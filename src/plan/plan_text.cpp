@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cost/price.h"
 #include "plan/run_plan.h"
 
 namespace sextant {
@@ -55,6 +56,14 @@ const RankClass& largest(const RunPlan& p) {
                            [](const RankClass& a, const RankClass& b) { return a.memory.total() < b.memory.total(); });
 }
 
+std::string host_text(const HostParts& host, const std::string& optimizer) {
+  std::string out = line("and on the host, at the start too", host.total());
+  if (host.optimizer > 0) out += line("of it " + optimizer, host.optimizer);
+  if (host.activations > 0) out += line("of it activations", host.activations);
+  if (host.passing > 0) out += line("of it gradients, weights to update", host.passing);
+  return out;
+}
+
 std::string memory_text(const RunPlan& p) {
   const RankClass& rank = largest(p);
   const MemoryParts& m = rank.memory;
@@ -63,7 +72,8 @@ std::string memory_text(const RunPlan& p) {
                   p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
   out += line(fmt::format("weights ({})", name_of(p.weights)), m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
-  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.masters ? ", master weights" : ""), m.optimizer);
+  std::string optimizer = fmt::format("optimizer ({}){}", p.optimizer, p.masters ? ", master weights" : "");
+  if (m.optimizer > 0 || rank.host.optimizer == 0) out += line(optimizer, m.optimizer);
   if (p.states_kept_wide > 0)
     out += fmt::format("  {:<36} {:>19}\n", "of it f32: the mesh cuts blocks of",
                        fmt::format("{} matrices", p.states_kept_wide));
@@ -73,15 +83,20 @@ std::string memory_text(const RunPlan& p) {
   out += line("in all, allocated at the start", m.total() - m.overhead);
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
+  if (rank.host.total() > 0) out += host_text(rank.host, optimizer);
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
   if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
   if (p.local_copies > 0) out += line("and for local checkpoints, two copies", p.local_copies);
   if (p.local_copies_held > 0) out += line("and two for a rank of another host", p.local_copies_held);
   if (p.device_bytes)
-    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
-                       human_count(static_cast<int64_t>(*p.device_bytes)),
-                       human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits() ? "it fits" : "IT DOES NOT FIT");
+    out += fmt::format(
+        "  {:<36} {:>19}  {:>10}  {}\n", "the device has", human_count(static_cast<int64_t>(*p.device_bytes)),
+        human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits_device() ? "it fits" : "IT DOES NOT FIT");
+  if (p.host_room)
+    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "and the host for each device",
+                       human_count(static_cast<int64_t>(*p.host_room)),
+                       human(Bytes{static_cast<int64_t>(*p.host_room)}), p.fits_host() ? "it fits" : "IT DOES NOT FIT");
   if (p.classes.size() > 1) out += "\nmemory by stage of the pipeline\n";
   for (const RankClass& c : p.classes)
     if (p.classes.size() > 1) out += line(fmt::format("stage {}", c.stage), c.memory.total());
@@ -110,6 +125,9 @@ std::string interval_text(const StepTime& s) {
 }
 
 std::string time_text(const RunPlan& p) {
+  if (!p.fits_host())
+    return fmt::format("\nit does not fit: the host has {} less than is offloaded to it\n",
+                       human(Bytes{p.host_bytes - static_cast<int64_t>(*p.host_room)}));
   if (!p.fits())
     return fmt::format(
         "\nit does not fit: {} more than the device has; a step that cannot run has no time, no days and no cost\n",
@@ -126,7 +144,9 @@ std::string time_text(const RunPlan& p) {
   if (p.imbalance) out += fmt::format("  {:<36} {}\n", "tokens among ranks of experts", p.imbalance->about);
   out += part("compute", s.compute_s);
   for (const auto& [axes, seconds] : s.exposed_comm_s)
-    out += part(fmt::format("messages not hidden, along {}", axes), seconds);
+    out += part(axes == kHostLink ? std::string("copies not hidden, over the host link")
+                                  : fmt::format("messages not hidden, along {}", axes),
+                seconds);
   out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) +
          part("update", s.update_s);
   double named = s.compute_s + s.bubble_s + s.host_s + s.update_s;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/lane.h"
 #include "models/model.h"
 #include "ops/row_queues.h"
 #include "plan/traffic.h"
@@ -74,6 +75,23 @@ int64_t states_kept_wide(const Program& program) {
   return count;
 }
 
+HostParts host_parts(const Program& program, int64_t arena) {
+  HostParts parts;
+  std::vector<bool> activation(program.buffers.size());
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (op.def->between_spaces && region.kind == RegionKind::forward && !once_per_step(op))
+        activation[static_cast<size_t>(program[op.outputs[0]].buffer)] = true;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    if (buffer.space != MemorySpace::host) continue;
+    if (buffer.kind == BufferClass::optimizer) parts.optimizer += buffer.total_bytes();
+    if (activation[i]) parts.activations += buffer.total_bytes();
+  }
+  parts.passing = arena - parts.optimizer - parts.activations;
+  return parts;
+}
+
 void add_memory(RunPlan& plan, const PlanRequest& request) {
   const RunPrograms& programs = request.lowered.programs;
   for (size_t i = 0; i < programs.train.size(); ++i) {
@@ -83,7 +101,9 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.optimizer = optimizer.name + (optimizer.state.value_or("f32") == "f32" ? "" : ", " + *optimizer.state);
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
-    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});
+    int64_t host = programs.arena_bytes(static_cast<int>(i), MemorySpace::host);
+    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host)});
+    plan.host_bytes = std::max(plan.host_bytes, host);
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();
     auto extra = [&](const std::vector<Program>& other) {
@@ -130,7 +150,7 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
 // saved in another type than f32 too. (That copy takes no memory: it is made on the way to the file.)
 double saved_bytes(const RunPlan& plan, const PlanRequest& request) {
   const MemoryParts& memory = plan.classes.front().memory;
-  int64_t bytes = memory.weights + memory.optimizer;
+  int64_t bytes = memory.weights + memory.optimizer + plan.classes.front().host.optimizer;
   DType dtype = dtype_from_name(request.run.checkpoint.dtype).value();
   if (dtype == DType::f32) return static_cast<double>(bytes);
   for (const Value& value : request.lowered.programs.train.front().values)
@@ -178,6 +198,8 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   plan.machine = request.machine->name, plan.device = request.machine->device.name,
   plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
+  if (plan.host_bytes > 0 && request.machine->host.memory_bytes > 0)
+    plan.host_room = request.machine->host.memory_bytes / static_cast<double>(request.machine->devices_per_node);
   if (!plan.fits()) return plan;
   if (shape.mesh.ranks(ExpertRole::expert) > 1) plan.imbalance = request.imbalance;
   SimResult simulated = simulate_run(

@@ -37,12 +37,21 @@ struct StepTime {
   std::optional<PredictionInterval> interval;  // of the seconds, where it was asked for
 };
 
+// What a rank keeps in the memory of the host.
+struct HostParts {
+  int64_t optimizer = 0;    // state, and the bits of weights that only the update reads
+  int64_t activations = 0;  // saved for backward
+  int64_t passing = 0;      // gradients and weights of the update, and gaps between buffers
+  int64_t total() const { return optimizer + activations + passing; }  // what `train` allocates there, to the byte
+};
+
 struct RankClass {
   int stage = 0;
   MemoryParts memory;
   int64_t arena_bytes = 0;  // what `train` allocates, to the byte
   std::string peak_at;      // path of the op where it is fullest
   RegionKind peak_in = RegionKind::forward;
+  HostParts host = {};
 };
 
 // Rows that the tokens of a rank have for the experts of each rank that experts are divided among.
@@ -71,12 +80,16 @@ struct RunPlan {
   int64_t local_copies = 0, local_copies_held = 0;  // bytes on the host; the second for a rank of another host
   int64_t evaluation_extra = 0, repeat_extra = 0, snapshot = 0;  // bytes; the first two beyond a step of training
   std::optional<double> device_bytes;                            // with a machine
+  int64_t host_bytes = 0;                                        // in the host's memory, of the rank with most there
+  std::optional<double> host_room;                               // of a rank there, with a machine that says so
   std::map<std::string, int64_t> sent;                           // by a rank of the largest class in a step, by axes
   std::optional<ExpertImbalance> imbalance;                      // assumed for the step, where ranks divide experts
   std::optional<StepTime> step;                                  // with a machine that it fits
   std::optional<Economics> economics;                            // likewise
 
-  bool fits() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
+  bool fits_device() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
+  bool fits_host() const { return !host_room || static_cast<double>(host_bytes) <= *host_room; }
+  bool fits() const { return fits_device() && fits_host(); }
 };
 
 struct PlanRequest {

@@ -21,9 +21,10 @@ std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
 
 }  // namespace
 
-Bytes largest_arena(const RunPrograms& programs) {
+Bytes largest_arena(const RunPrograms& programs, MemorySpace space) {
   int64_t most = 0;
-  for (size_t i = 0; i < programs.train.size(); ++i) most = std::max(most, programs.arena_bytes(static_cast<int>(i)));
+  for (size_t i = 0; i < programs.train.size(); ++i)
+    most = std::max(most, programs.arena_bytes(static_cast<int>(i), space));
   return {most};
 }
 
@@ -51,7 +52,15 @@ std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec
 }
 
 void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
-                  Bytes room) {
+                  const Room& there_is) {
+  const Bytes on_host = largest_arena(programs, MemorySpace::host);
+  if (there_is.host && on_host > *there_is.host)
+    throw DoesNotFit({.place = run.source,
+                      .got = fmt::format("{} of a rank are offloaded to the host, which has {}", human(on_host),
+                                         human(*there_is.host)),
+                      .expected = "a plan that fits",
+                      .hint = "turn some of offload off, or share optimizer state among more ranks (mesh.zero=1)"});
+  const Bytes room{there_is.device.n - (there_is.host ? 0 : on_host.n)};
   Bytes need = largest_arena(programs);
   if (need <= room) return;
   std::string would_fit;

@@ -1,6 +1,7 @@
 // Whether a run fits the memory there is, asked before any of it is taken; and what would.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,21 @@ struct Alternative {
   Bytes arena;            // of the rank that needs most
 };
 
-// The rank that needs most.
-Bytes largest_arena(const RunPrograms& programs);
+// Of the rank that needs most in the space.
+Bytes largest_arena(const RunPrograms& programs, MemorySpace space = MemorySpace::device);
 
 // Up to `most` settings near the run's whose largest rank needs no more than `room`; those that cost least time first.
 std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
                                            Bytes room, size_t most = 3);
 
+// What an executor has room for. Without one of the host, both spaces are one memory.
+struct Room {
+  Bytes device;
+  std::optional<Bytes> host;
+};
+
 // DoesNotFit with the numbers and the nearest settings that would fit.
 void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
-                  Bytes room);
+                  const Room& room);
 
 }  // namespace sextant

@@ -214,6 +214,17 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
   return schedule;
 }
 
+Offload offload_of(const RunConfig& run, DType weights) {
+  if (run.offload.weights && weights != DType::bf16)
+    throw UserError({.place = run.place_of("offload.weights"),
+                     .got = fmt::format("weights are computed with in {}: no bits of them are the update's alone",
+                                        name_of(weights)),
+                     .expected = "train.precision = \"bf16\", or offload.weights = false"});
+  return {.optimizer = run.offload.optimizer,
+          .weights = run.offload.weights,
+          .activations = run.offload.activations == "block"};
+}
+
 }  // namespace
 
 Optimizer optimizer_of(const RunConfig& run) {
@@ -226,10 +237,10 @@ Optimizer optimizer_of(const RunConfig& run) {
           .norm_limit = run.train.spike.action == "skip"};
 }
 
-int64_t RunPrograms::arena_bytes(int stage_rank) const {
+int64_t RunPrograms::arena_bytes(int stage_rank, MemorySpace space) const {
   int64_t bytes = 0;
   auto add = [&](const std::vector<Program>& programs) {
-    if (!programs.empty()) bytes = std::max(bytes, programs[static_cast<size_t>(stage_rank)].arena_bytes);
+    if (!programs.empty()) bytes = std::max(bytes, programs[static_cast<size_t>(stage_rank)].arena(space).all);
   };
   add(train), add(evaluate), add(measure);
   for (const Repeat& again : repeat) add(again.programs);
@@ -305,7 +316,8 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
       .zero = shape.parallel.zero,
       .microbatches = shape.pipeline.shape.microbatches,
       .overlap = run.mesh.overlap,
-      .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
+      .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))},
+      .offload = offload_of(run, use.dtype)};
   const int64_t rounds = expert_rounds(graph).all;
   options.measures.noise_scale = run.log.grad_noise_scale;
   if (run.log.grad_noise_scale) require_like_gradients(run, shape);

@@ -30,7 +30,7 @@ struct RunPrograms {
   std::vector<Program> measure;
   int64_t noise_parts = 0;  // in how many parts a microbatch is cut, for the noise scale; 0: it is not measured
 
-  int64_t arena_bytes(int stage_rank) const;
+  int64_t arena_bytes(int stage_rank, MemorySpace space = MemorySpace::device) const;
 };
 
 struct RunShape {

@@ -20,7 +20,7 @@ struct LayoutKey {
   bool always = false;  // printed even where it is the default
 };
 
-// What with_choice sets.
+// What with_choice sets, and what a search turns on where nothing fits without.
 std::vector<LayoutKey> layout_keys() {
   std::vector<LayoutKey> keys;
   for (const MeshAxis& axis : kMeshAxes) keys.push_back({axis.key, axis.always_told});
@@ -35,7 +35,9 @@ std::vector<LayoutKey> layout_keys() {
                         {"pipeline.layers"},
                         {"pipeline.deferred_gradients"},
                         {"batch.microbatch", true},
-                        {"train.recompute", true}})
+                        {"train.recompute", true},
+                        {"offload.optimizer"},
+                        {"offload.weights"}})
     keys.push_back(key);
   return keys;
 }

@@ -346,6 +346,57 @@ void mark_equals(SearchResult& result, const SearchRequest& request) {
     for (Candidate& candidate : *list) candidate.equals_best = equal(candidate);
 }
 
+// Saved activations of a model of a few blocks, which bounds are made of, say nothing of those of many on the host.
+void refuse_offloaded_activations(const SearchRequest& request) {
+  if (request.run.offload.activations == "none") return;
+  throw UserError({.place = request.run.place_of("offload.activations"),
+                   .got = "a search does not place activations on the host yet",
+                   .expected = "offload.activations = \"none\" for the search",
+                   .hint = "`plan` without --search prices one layout with them"});
+}
+
+// The run with optimizer state and master weights on the host, where it and the machine allow that and neither was
+// asked for.
+std::optional<RunConfig> with_offload(const SearchRequest& request) {
+  const RunConfig& run = request.run;
+  bool known = request.machine.host != HostMemory{} && request.machine.device.kind != DeviceKind::cpu;
+  if (!known || request.profile.kernels != Kernels::ours || run.offload.optimizer || run.given("offload.optimizer"))
+    return std::nullopt;
+  RunConfig with = run;
+  with.offload.optimizer = true;
+  Target target = target_of(run, {request.spec, request.machine, request.profile, request.target, request.imbalance});
+  with.offload.weights = run.train.precision != "f32" && target.computes_in.front() == DType::bf16;
+  return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
+}
+
+// Nothing fits: the same search with optimizer state on the host.
+std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
+  std::optional<RunConfig> run = with_offload(request);
+  if (!run) return std::nullopt;
+  SearchRequest again{.run = *run,
+                      .spec = request.spec,
+                      .machine = request.machine,
+                      .profile = request.profile,
+                      .devices = request.devices,
+                      .keep = request.keep,
+                      .limits = request.limits,
+                      .target = request.target,
+                      .token_budget = request.token_budget,
+                      .imbalance = request.imbalance,
+                      .threads = request.threads,
+                      .intervals = request.intervals,
+                      .progress = request.progress};
+  if (request.progress) request.progress("nothing fits: once more with optimizer state on the host");
+  try {
+    SearchResult result = search_layouts(again);
+    for (auto* list : {&result.best, &result.pareto})
+      for (Candidate& candidate : *list) candidate.overrides = layout_overrides(request.run, candidate.config);
+    return result;
+  } catch (const DoesNotFit&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 SearchResult search_layouts(const SearchRequest& request) {
@@ -354,6 +405,7 @@ SearchResult search_layouts(const SearchRequest& request) {
     throw UserError({.place = "--devices",
                      .got = std::to_string(request.devices),
                      .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
+  refuse_offloaded_activations(request);
   SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits},
       wide = usual;
   wide.breadth = Breadth::wide;
@@ -369,7 +421,10 @@ SearchResult search_layouts(const SearchRequest& request) {
     search.look_at(more);
     search.find_best();
   }
-  if (!search.found()) refuse_size(search, request, wide);
+  if (!search.found()) {
+    if (std::optional<SearchResult> offloaded = search_with_offload(request)) return std::move(*offloaded);
+    refuse_size(search, request, wide);
+  }
   search.find_front();
   SearchResult result{.model = request.spec.architecture,
                       .machine = request.machine.name,

@@ -61,7 +61,7 @@ double add_held(const Program& program, StageFigures& out) {
   double all = 0;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    if (buffer.kind != BufferClass::saved) continue;
+    if (buffer.kind != BufferClass::saved || buffer.space != MemorySpace::device) continue;
     const Touched& at = touched[i];
     double* window = &out.passing;  // reduced gradients on their way to the update are there once
     if (at.forward)
@@ -128,6 +128,7 @@ StageFigures figures_of(const Program& program, Pricer& pricer) {
     }
   }
   for (const Buffer& buffer : program.buffers) {
+    if (buffer.space != MemorySpace::device) continue;
     double bytes = static_cast<double>(buffer.total_bytes());
     if (buffer.kind == BufferClass::weights) out.weights += bytes;
     if (buffer.kind == BufferClass::gradients) out.gradients += bytes;

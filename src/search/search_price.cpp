@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cost/planned_target.h"
+#include "cost/price.h"
 #include "plan/predict.h"
 #include "plan/run_plan.h"
 #include "run/fit.h"
@@ -25,7 +26,9 @@ std::vector<NamedPart> named(const StepParts& parts) {
                              {"idle in the pipeline", parts.bubble},
                              {"waiting for the host", parts.host}};
   for (const auto& [axes, seconds] : parts.exposed)
-    all.push_back({fmt::format("waiting for messages along {}", axes), seconds});
+    all.push_back({axes == kHostLink ? std::string("waiting for the host link")
+                                     : fmt::format("waiting for messages along {}", axes),
+                   seconds});
   return all;
 }
 
@@ -61,7 +64,10 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
                .host = rank.host,
                .exposed = rank.exposed};
   out.peak_bytes = largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
-  out.fits = static_cast<double>(out.peak_bytes) <= request.machine.device.memory_bytes;
+  const double on_host = static_cast<double>(largest_arena(lowered.programs, MemorySpace::host).n);
+  out.fits = static_cast<double>(out.peak_bytes) <= request.machine.device.memory_bytes &&
+             (on_host == 0 ||
+              on_host * static_cast<double>(request.machine.devices_per_node) <= request.machine.host.memory_bytes);
   int64_t tokens = run.batch.sequences * run.batch.seq;
   out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
   double peak = peak_flops(request.machine, lowered);

@@ -141,6 +141,11 @@ constexpr std::array kFields{
                  "Memory that rank 0 allocated at the start for weights, optimizer state, activations and scratch: "
                  "what `plan` prints."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.arena_bytes); }},
+    FieldOfLine{{"host_arena_bytes", "bytes", "every step with `offload`",
+                 "Memory of the host that rank 0 allocated at the start for what is offloaded: what `plan` prints."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.host_arena_bytes > 0) line.add(name, m.host_arena_bytes);
+                }},
     FieldOfLine{{"arena_bytes_by_rank", "list of bytes", "the first step after a start or resume",
                  "The same of every rank, in the order of ranks."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

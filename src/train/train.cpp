@@ -710,7 +710,7 @@ RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor&
                      .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
   require_microbatch_check(run, shape.mesh, target);
   RunPrograms programs = build_programs(run, shape, target);
-  if (auto room = executor.room()) require_room(run, shape, programs, target, *room);
+  if (auto room = executor.room()) require_room(run, shape, programs, target, {*room, executor.host_room()});
   return programs;
 }
 

@@ -103,7 +103,8 @@ Trainer::Trainer(const Parts& parts)
       rank_status_(parts.rank_status),
       clock_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
-  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
+  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)),
+                                   parts.programs.arena_bytes(static_cast<int>(stage_rank), MemorySpace::host));
   count_layers_with_experts(parts.programs);
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
   for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
@@ -429,6 +430,7 @@ StepMetrics Trainer::finish_step() {
           .input_s_by_rank = times_of_ranks(2),
           .processor_s = in_short(times.processor_s),
           .arena_bytes = arena_->bytes(),
+          .host_arena_bytes = arena_->host_bytes(),
           .expert_loads = std::move(numbers.loads),
           .expert_rows = rows,
           .dropped_rows =

@@ -199,6 +199,11 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.eval_every", "100"},
       {"train.eval_sequences", "64"},
 
+      {"offload.optimizer", "false"},
+      {"offload.weights", "false"},
+      {"offload.activations", "\"none\""},
+      {"offload.to", "\"host\""},
+
       {"checkpoint.every", "0"},
       {"checkpoint.at_end", "true"},
       {"checkpoint.keep", "3"},

@@ -35,7 +35,7 @@ inline std::vector<Steps> executed_steps(const LoweredRun& lowered, const MakeEx
     std::unique_ptr<Executor> executor = executors(context, 1);
     const Program& program =
         lowered.programs.train[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, context.rank))];
-    std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes);
+    std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes, program.host_arena.all);
     std::unique_ptr<Bound> bound = executor->bind(program, *arena);
     bound->record_steps(&steps[static_cast<size_t>(context.rank)]);
     run_schedule(*bound);

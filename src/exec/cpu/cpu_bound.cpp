@@ -25,18 +25,37 @@
 
 namespace sextant {
 
-HostArena::HostArena(int64_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
+namespace {
+
+std::byte* map_zero_pages(int64_t bytes) {
+  if (bytes == 0) return nullptr;
   void* at = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED)
     throw RunError("memory", fmt::format("cannot allocate {} for the arena", human(Bytes{bytes})),
                    "use a smaller batch.microbatch or batch.seq, or train.recompute = \"full\"");
-  data_ = static_cast<std::byte*>(at);
   ::madvise(at, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return static_cast<std::byte*>(at);
+}
+
+void unmap_pages(std::byte* at, int64_t bytes) {
+  if (at) ::munmap(at, static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+HostArena::HostArena(int64_t bytes, int64_t host_bytes) : bytes_(bytes), host_bytes_(host_bytes) {
+  data_ = map_zero_pages(bytes);
+  try {
+    host_data_ = map_zero_pages(host_bytes);
+  } catch (...) {
+    unmap_pages(data_, bytes);
+    throw;
+  }
 }
 
 HostArena::~HostArena() {
-  if (data_) ::munmap(data_, static_cast<size_t>(bytes_));
+  unmap_pages(data_, bytes_);
+  unmap_pages(host_data_, host_bytes_);
 }
 
 namespace {
@@ -101,7 +120,7 @@ class CpuBound final : public Bound {
   CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
       : program_(program),
         walk_(program),
-        addresses_(program, parts.rank, arena.data()),
+        addresses_(program, parts.rank, arena.data(), arena.host_data()),
         team_(parts.team),
         rank_(parts.rank),
         wire_(parts.wire),
@@ -109,6 +128,8 @@ class CpuBound final : public Bound {
         lane_(parts.comm_lane) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
+    BUG_IF(arena.host_bytes() < program.host_arena.all, "{} bytes of the host for a program of {}", arena.host_bytes(),
+           program.host_arena.all);
     ops_.reserve(walk_.op_count());
     for (const Region& region : program.regions) {
       for (const Op& op : region.ops) {

@@ -14,17 +14,19 @@ namespace sextant {
 // Pages of this process. They are zero, page-aligned, and cost nothing until touched.
 class HostArena final : public Arena {
  public:
-  explicit HostArena(int64_t bytes);  // RunError when there is too little memory
+  explicit HostArena(int64_t bytes, int64_t host_bytes = 0);  // RunError when there is too little memory
   ~HostArena() override;
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
   int64_t bytes() const override { return bytes_; }
+  int64_t host_bytes() const override { return host_bytes_; }
   std::byte* data() const { return data_; }
+  std::byte* host_data() const { return host_data_; }
 
  private:
-  std::byte* data_ = nullptr;
-  int64_t bytes_;
+  std::byte *data_ = nullptr, *host_data_ = nullptr;
+  int64_t bytes_, host_bytes_;
 };
 
 // What the bound Programs of a rank share: its threads, and its ways to the other ranks.

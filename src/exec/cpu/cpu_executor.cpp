@@ -28,15 +28,6 @@ void refuse_missing_kernels(const Program& program) {
   if (!missing.empty()) throw UserError(std::move(missing));
 }
 
-// What there is, or what the container may use of it; how much of it others use changes from moment to moment.
-Bytes memory_of_this_machine() {
-  int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGE_SIZE)};
-  // "max" where there is no limit, and no such file outside of containers.
-  if (int64_t limit = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0)
-    bytes = std::min(bytes, limit);
-  return {bytes};
-}
-
 class CpuExecutor final : public Executor {
  public:
   CpuExecutor(int threads, const RankContext& context) : team_(threads), rank_(context.rank) {
@@ -52,7 +43,9 @@ class CpuExecutor final : public Executor {
 
   Target target() const override { return cpu_target(team_.size()); }
   std::optional<Bytes> room() const override { return memory_of_this_machine(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<HostArena>(bytes); }
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
+    return std::make_unique<HostArena>(bytes, host_bytes);
+  }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_missing_kernels(program);
     auto* host = dynamic_cast<HostArena*>(&arena);
@@ -92,6 +85,15 @@ class CpuExecutor final : public Executor {
 };
 
 }  // namespace
+
+// How much of it others use changes from moment to moment.
+Bytes memory_of_this_machine() {
+  int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGE_SIZE)};
+  // "max" where there is no limit, and no such file outside of containers.
+  if (int64_t limit = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0)
+    bytes = std::min(bytes, limit);
+  return {bytes};
+}
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context) {
   return std::make_unique<CpuExecutor>(threads, context);

@@ -7,6 +7,9 @@
 
 namespace sextant {
 
+// What there is, or what the container may use of it.
+Bytes memory_of_this_machine();
+
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context = {});  // 0 threads = one per core
 
 }  // namespace sextant

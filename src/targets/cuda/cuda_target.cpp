@@ -1,5 +1,7 @@
 #include "targets/cuda/cuda_target.h"
 
+#include "targets/cpu/cpu_target.h"
+
 namespace sextant {
 
 namespace {
@@ -18,6 +20,10 @@ Target cuda_target(Determinism determinism) {
           .workspace =
               [determinism](const Op& op, const LocalTypes& in, const LocalTypes& out) {
                 return cuda_kernel_needs().workspace(*op.def, {op.attrs, in, out, 1, determinism});
+              },
+          .host_workspace =
+              [](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+                return cpu_kernel_needs().workspace(*op.def, {op.attrs, in, out, 1});
               },
           .done_together = [](const OpDef& def) { return cuda_kernel_needs().grouping(def) == Grouping::together; }};
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/bf16.h"
+#include "exec/adamw_power.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/vector_math.h"
 #include "exec/rounding_bits.h"
@@ -16,7 +17,7 @@ template <class T>
 AdamwRow<T> adamw_step_of(const KernelCall& call) {
   double beta1 = call.attrs.real("beta1"), beta2 = call.attrs.real("beta2");
   double lr = static_cast<double>(*call.in[4].as<T>());
-  double step = *call.in[6].as<int32_t>();
+  int64_t step = *call.in[6].as<int32_t>();
   return {.p = nullptr,
           .g = nullptr,
           .m = nullptr,
@@ -25,9 +26,9 @@ AdamwRow<T> adamw_step_of(const KernelCall& call) {
           .beta1 = static_cast<T>(beta1),
           .beta2 = static_cast<T>(beta2),
           .eps = static_cast<T>(call.attrs.real("eps")),
-          .keep = static_cast<T>(1 - lr * call.attrs.real("weight_decay")),
-          .rate = static_cast<T>(lr / (1 - std::pow(beta1, step))),
-          .root = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)))};
+          .keep = static_cast<T>(std::fma(-lr, call.attrs.real("weight_decay"), 1.0)),
+          .rate = static_cast<T>(lr / (1 - adamw_power(beta1, step))),
+          .root = static_cast<T>(1 / std::sqrt(1 - adamw_power(beta2, step)))};
 }
 
 // The step on elements from `at` on, with their moments in full.

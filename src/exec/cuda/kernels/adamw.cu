@@ -22,7 +22,7 @@ struct Parameter {
   float *m, *v;
   void* low;  // what lies beside a p of 16 bits; null when p is whole
   int64_t count;
-  float weight_decay;
+  double weight_decay;
 };
 
 using ParameterList = TensorList<Parameter, 56>;
@@ -77,7 +77,7 @@ Parameter parameter_of(const CudaCall& call) {
           .v = call.out[2].as<float>(),
           .low = call.out.size() > 3 ? call.out[3].data : nullptr,
           .count = call.out[0].count(),
-          .weight_decay = static_cast<float>(call.attrs.real("weight_decay"))};
+          .weight_decay = call.attrs.real("weight_decay")};
 }
 
 // What kernels for parameters are compiled for: gradients are f32, or as narrow as their weight.

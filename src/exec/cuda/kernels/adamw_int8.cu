@@ -24,7 +24,7 @@ struct Weights {
   float *m_absmax, *v_absmax;
   void* low;                             // what lies beside a p of 16 bits; null when p is whole, or rounded
   int64_t rows, columns, block, blocks;  // `blocks` in a row
-  float weight_decay;
+  double weight_decay;
   bool rounds_weight;
 };
 
@@ -121,7 +121,7 @@ void launch_as(const CudaCall& call) {
                         .columns = p.shape.last(),
                         .block = block,
                         .blocks = ceil_div(p.shape.last(), block),
-                        .weight_decay = static_cast<float>(call.attrs.real("weight_decay")),
+                        .weight_decay = call.attrs.real("weight_decay"),
                         .rounds_weight = call.attrs.integer_or("round_weight", 0) != 0};
   if (p.count() == 0) return;
   // Each block of threads fills its tables once for some blocks of the weight.

@@ -16,7 +16,7 @@ struct Weights {
   S *m, *v;
   void* low;  // what lies beside a p of 16 bits; null when p is whole, or rounded
   int64_t count, columns;
-  float weight_decay;
+  double weight_decay;
   bool rounds_weight;
 };
 
@@ -70,7 +70,7 @@ void launch_as(const CudaCall& call) {
                            .low = call.out.size() > 3 ? call.out[3].data : nullptr,
                            .count = p.count(),
                            .columns = p.shape.rank() < 2 ? p.count() : p.shape.last(),
-                           .weight_decay = static_cast<float>(call.attrs.real("weight_decay")),
+                           .weight_decay = call.attrs.real("weight_decay"),
                            .rounds_weight = call.attrs.integer_or("round_weight", 0) != 0};
   if (weights.count == 0) return;
   auto blocks = static_cast<unsigned>(ceil_div(weights.count, int64_t{kThreads} * kEach));

@@ -1,6 +1,9 @@
 // What the steps of AdamW share, however its means are kept: the numbers of a step, read on the device, and the rule.
 #pragma once
 
+// Every operation is written with its rounding, in the order of the CPU's kernel (exec/cpu/kernels/vector_math.cpp), so
+// that a step on host cores (offload.optimizer) has the same bits.
+#include "exec/adamw_power.h"
 #include "exec/cuda/runtime/kernel.h"
 
 namespace sextant::cuda {
@@ -17,9 +20,9 @@ struct AdamwInputs {
   bool operator==(const AdamwInputs&) const = default;
 
   __device__ AdamwStep now() const {
-    double rate = *lr, count = *step;
-    return {*scale, *lr, static_cast<float>(rate / (1.0 - pow(beta1, count))),
-            static_cast<float>(1.0 / sqrt(1.0 - pow(beta2, count)))};
+    double rate = *lr;
+    return {*scale, *lr, static_cast<float>(__ddiv_rn(rate, __dsub_rn(1.0, adamw_power(beta1, *step)))),
+            static_cast<float>(__ddiv_rn(1.0, __dsqrt_rn(__dsub_rn(1.0, adamw_power(beta2, *step)))))};
   }
 };
 
@@ -42,14 +45,15 @@ struct AdamwRule {
   AdamwConstants constants;
   float keep;
 
-  __device__ AdamwRule(const AdamwStep& now, const AdamwConstants& fixed, float weight_decay)
-      : step(now), constants(fixed), keep(1.0f - now.lr * weight_decay) {}
+  __device__ AdamwRule(const AdamwStep& now, const AdamwConstants& fixed, double weight_decay)
+      : step(now), constants(fixed), keep(static_cast<float>(fma(-static_cast<double>(now.lr), weight_decay, 1.0))) {}
 
   __device__ void operator()(float& p, float g, float& m, float& v) const {
-    g *= step.scale;
-    m = constants.beta1 * m + (1.0f - constants.beta1) * g;
-    v = constants.beta2 * v + (1.0f - constants.beta2) * g * g;
-    p = keep * p - step.rate * m / (step.root * sqrtf(v) + constants.eps);
+    g = __fmul_rn(g, step.scale);
+    m = __fmaf_rn(m, constants.beta1, __fmul_rn(g, __fsub_rn(1.0f, constants.beta1)));
+    v = __fmaf_rn(v, constants.beta2, __fmul_rn(__fmul_rn(g, g), __fsub_rn(1.0f, constants.beta2)));
+    float change = __fdiv_rn(__fmul_rn(m, step.rate), __fmaf_rn(__fsqrt_rn(v), step.root, constants.eps));
+    p = __fmaf_rn(p, keep, -change);
   }
 };
 

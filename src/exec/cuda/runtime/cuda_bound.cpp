@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "exec/addresses.h"
+#include "exec/cpu/kernel.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/fill.h"
 #include "exec/cuda/runtime/host_exchange.h"
@@ -19,30 +21,59 @@
 
 namespace sextant {
 
-CudaArena::CudaArena(const CudaDevice& device, int64_t bytes) : device_(device), bytes_(bytes) {
+CudaArena::CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes)
+    : device_(device), bytes_(bytes), host_bytes_(host_bytes) {
   device.use();
+  if (host_bytes > 0) allocate_host();
   if (bytes == 0) return;
   void* at = nullptr;
   cudaError_t status = cudaMalloc(&at, static_cast<size_t>(bytes));
-  if (status != cudaSuccess)
+  if (status != cudaSuccess) {
+    if (host_data_) cudaFreeHost(host_data_);
     throw RunError("memory",
                    fmt::format("cannot allocate {} for the arena on {}: {}", human(Bytes{bytes}), device.name(),
                                cudaGetErrorString(status)),
                    "use a smaller batch.microbatch or batch.seq, or train.recompute = \"full\"");
+  }
   data_ = static_cast<std::byte*>(at);
   check_cuda(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes), device.stream()), "clearing the arena");
 }
 
+void CudaArena::allocate_host() {
+  void* at = nullptr;
+  cudaError_t status = cudaHostAlloc(&at, static_cast<size_t>(host_bytes_), cudaHostAllocPortable);
+  if (status != cudaSuccess)
+    throw RunError("memory",
+                   fmt::format("cannot lock {} of the host's memory for what is offloaded: {}",
+                               human(Bytes{host_bytes_}), cudaGetErrorString(status)),
+                   "raise the limit of locked memory (ulimit -l), use a machine with more memory, or turn offload off");
+  host_data_ = static_cast<std::byte*>(at);
+  std::memset(host_data_, 0, static_cast<size_t>(host_bytes_));
+}
+
 CudaArena::~CudaArena() {
   cudaSetDevice(device_.index());
+  if (host_data_) cudaFreeHost(host_data_);
   if (data_) cudaFree(data_);
 }
 
 namespace {
 
+// An op of the host, as the CUDA driver calls it in its turn on a stream. Its operands have one place for all
+// microbatches.
+struct HostRun {
+  const CpuKernel& kernel;
+  KernelCall call;
+
+  static void CUDART_CB run(void* run) {
+    const HostRun& self = *static_cast<const HostRun*>(run);
+    self.kernel.run(self.call);
+  }
+};
+
 struct BoundOp {
   const Op* op;
-  const CudaKernel* kernel;
+  const CudaKernel* kernel;  // null for an op of the host
   std::vector<Tensor> in, out;
   std::byte* workspace;
   std::unique_ptr<PreparedCudaKernel> prepared;  // null for plain kernels
@@ -51,6 +82,7 @@ struct BoundOp {
   cudaEvent_t done = nullptr;          // on the comm lane: recorded behind its latest run
   bool ran = false;                    // so that `done` has been recorded
   const std::string* place = nullptr;  // what the rank's status calls it; null where none is kept
+  std::unique_ptr<HostRun> on_host = nullptr;
 };
 
 // What decides the work that a region's launches do, beside the region itself.
@@ -122,11 +154,14 @@ class CudaBound final : public Bound {
         device_(parts.device),
         rank_(parts.rank),
         wires_(parts.wires),
-        addresses_(program, parts.rank, arena.data()),
+        addresses_(program, parts.rank, arena.data(), arena.host_data()),
+        host_team_(parts.host_team),
         stream_(parts.device.stream()),
         exchange_(stream_, kFetchesUnderWay) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
+    BUG_IF(arena.host_bytes() < program.host_arena.all, "{} bytes of the host for a program of {}", arena.host_bytes(),
+           program.host_arena.all);
     check_cuda(cudaStreamCreateWithFlags(&comm_stream_, cudaStreamNonBlocking), "a stream");
     check_cuda(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "an event");
     ops_.reserve(walk_.op_count());
@@ -217,14 +252,20 @@ class CudaBound final : public Bound {
 
  private:
   BoundOp bind_op(const Op& op, int32_t workspace) {
+    const bool host = space_of(program_, op) == MemorySpace::host;
     BoundOp bound{&op,
-                  &cuda_kernel(*op.def),
+                  host ? nullptr : &cuda_kernel(*op.def),
                   addresses_.tensors(op.inputs),
                   addresses_.tensors(op.outputs),
                   addresses_.workspace(workspace),
                   nullptr,
                   local_cost(program_, op)};
-    if (bound.kernel->prepare)
+    if (host) {
+      BUG_IF(!host_team_, "{} runs on the host, which has no threads for it", op.path);
+      // The vectors keep their elements where they are when the op moves.
+      KernelCall call{bound.in, bound.out, op.attrs, bound.workspace, *host_team_};
+      bound.on_host = std::make_unique<HostRun>(HostRun{cpu_kernel(*op.def), call});
+    } else if (bound.kernel->prepare)
       bound.prepared =
           bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
     if (wires_) bound.place = wires_->transport().rank_status().keep(place_of(op));
@@ -275,7 +316,7 @@ class CudaBound final : public Bound {
   size_t done_together(const Pass& pass, size_t at) {
     const CudaKernel* kernel = op_of(pass.steps[at]).kernel;
     size_t count = 1;
-    while (kernel->launch_all && at + count < pass.steps.size() &&
+    while (kernel && kernel->launch_all && at + count < pass.steps.size() &&
            pass.steps[at + count].kind == WalkStep::Kind::start && pass.steps[at + count].part == pass.steps[at].part &&
            op_of(pass.steps[at + count]).kernel == kernel)
       ++count;
@@ -286,7 +327,9 @@ class CudaBound final : public Bound {
   void launch(const Pass& pass, size_t at, size_t count, cudaStream_t stream) {
     BoundOp& op = op_of(pass.steps[at]);
     if (op.place) wires_->transport().rank_status().arrive(op.place);
-    if (op.kernel->launch_all) {
+    if (op.on_host) {
+      check_cuda(cudaLaunchHostFunc(stream, HostRun::run, op.on_host.get()), op.op->path);
+    } else if (op.kernel->launch_all) {
       std::vector<CudaCall> calls;
       for (size_t i = at; i < at + count; ++i) calls.push_back(call_of(pass.steps[i], pass, stream));
       op.kernel->launch_all(calls);
@@ -484,6 +527,7 @@ class CudaBound final : public Bound {
   int rank_;
   CudaWires* wires_;
   Addresses addresses_;
+  ThreadTeam* host_team_;
   cudaStream_t stream_, comm_stream_ = nullptr;
   cudaEvent_t fork_ = nullptr;
   HostExchange exchange_;
@@ -495,6 +539,13 @@ class CudaBound final : public Bound {
 };
 
 }  // namespace
+
+bool has_ops_of_host(const Program& program) {
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (space_of(program, op) == MemorySpace::host) return true;
+  return false;
+}
 
 std::unique_ptr<Bound> bind_on_cuda(const Program& program, CudaArena& arena, const CudaRankParts& parts) {
   return std::make_unique<CudaBound>(program, arena, parts);

@@ -5,34 +5,43 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/threads.h"
 #include "exec/cuda/runtime/device.h"
 #include "exec/cuda/runtime/wires.h"
 #include "exec/executor.h"
 
 namespace sextant {
 
-// Device memory, zero when fresh.
+// Device memory, and page-locked memory of the host; zero when fresh.
 class CudaArena final : public Arena {
  public:
-  CudaArena(const CudaDevice& device, int64_t bytes);  // RunError when there is too little memory
+  CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes);  // RunError when there is too little memory
   ~CudaArena() override;
   CudaArena(const CudaArena&) = delete;
   CudaArena& operator=(const CudaArena&) = delete;
 
   int64_t bytes() const override { return bytes_; }
+  int64_t host_bytes() const override { return host_bytes_; }
   std::byte* data() const { return data_; }
+  std::byte* host_data() const { return host_data_; }
 
  private:
+  void allocate_host();
+
   const CudaDevice& device_;
-  std::byte* data_ = nullptr;
-  int64_t bytes_;
+  std::byte *data_ = nullptr, *host_data_ = nullptr;
+  int64_t bytes_, host_bytes_;
 };
 
 struct CudaRankParts {
   CudaDevice& device;
   int rank = 0;
-  CudaWires* wires = nullptr;  // null when there are no other ranks
+  CudaWires* wires = nullptr;       // null when there are no other ranks
+  ThreadTeam* host_team = nullptr;  // of ops that run on host cores; null when the Program has none
 };
+
+// Whether some op of the Program runs on host cores.
+bool has_ops_of_host(const Program& program);
 
 // All must outlive the result.
 std::unique_ptr<Bound> bind_on_cuda(const Program& program, CudaArena& arena, const CudaRankParts& parts);

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/fp8.h"
+#include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/kernel.h"
 #include "exec/cuda/probe/rates.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/cuda_bound.h"
@@ -29,6 +31,11 @@ void refuse_unsupported(const Program& program) {
   std::vector<Complaint> missing;
   for (const Region& region : program.regions) {
     for (const Op& op : region.ops) {
+      if (space_of(program, op) == MemorySpace::host) {
+        if (!cpu_kernel(*op.def).run)
+          missing.push_back({.place = op.path, .got = fmt::format("{} does not run on the host", op.def->name)});
+        continue;
+      }
       const CudaKernel& kernel = cuda_kernel(*op.def);
       bool together = cuda_kernel_needs().grouping(*op.def) == Grouping::together;
       BUG_IF((kernel.launch_all != nullptr) != together, "targets/cuda groups {} otherwise than its kernel",
@@ -56,12 +63,19 @@ int device_for(const CudaOptions& options, const RankContext& context) {
   return options.device;
 }
 
+int threads_for(const CudaOptions& options) {
+  if (options.host_threads > 0) return options.host_threads;
+  auto devices = static_cast<int>(cuda_devices().devices.size());
+  return std::max(1, core_count() / std::max(1, devices));
+}
+
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(const CudaOptions& options, const RankContext& context)
       : device_(device_for(options, context), options.determinism,
                 context.transport ? Tuning::first_choice : Tuning::timed),
-        rank_(context.rank) {
+        rank_(context.rank),
+        host_threads_(threads_for(options)) {
     if (context.transport)
       wires_ = std::make_unique<CudaWires>(*context.transport, device_, choose_wires(*context.transport, device_));
   }
@@ -71,13 +85,16 @@ class CudaExecutor final : public Executor {
     target.fp8 = target.fp8 && device_.capability() / 10 == kFp8Capability;
     return target;
   }
-  std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<CudaArena>(device_, bytes); }
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
+    return std::make_unique<CudaArena>(device_, bytes, host_bytes);
+  }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_unsupported(program);
     auto* memory = dynamic_cast<CudaArena*>(&arena);
     BUG_IF(!memory, "an arena of another executor");
     device_.use();
-    return bind_on_cuda(program, *memory, {device_, rank_, wires_.get()});
+    if (!host_team_ && has_ops_of_host(program)) host_team_ = std::make_unique<ThreadTeam>(host_threads_);
+    return bind_on_cuda(program, *memory, {device_, rank_, wires_.get(), host_team_.get()});
   }
 
   int steps_ahead() const override { return 1; }
@@ -87,6 +104,7 @@ class CudaExecutor final : public Executor {
     check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
     return Bytes{std::max<int64_t>(0, static_cast<int64_t>(free) - kOutsideArena)};
   }
+  std::optional<Bytes> host_room() const override { return memory_of_this_machine(); }
   std::optional<DeviceRates> measure_rates() override {
     device_.use();
     return measured_rates(device_);
@@ -98,6 +116,8 @@ class CudaExecutor final : public Executor {
  private:
   CudaDevice device_;
   int rank_;
+  int host_threads_;
+  std::unique_ptr<ThreadTeam> host_team_;
   std::unique_ptr<CudaWires> wires_;
 };
 

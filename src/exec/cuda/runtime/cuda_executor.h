@@ -10,7 +10,8 @@ namespace sextant {
 
 struct CudaOptions {
   Determinism determinism = Determinism::fast;
-  int device = -1;  // -1: by the rank, in turn
+  int device = -1;       // -1: by the rank, in turn
+  int host_threads = 0;  // of ops that run on host cores; 0: the device's share of all cores
 };
 
 // RunError when there is no usable device or library, naming what is missing.

@@ -42,7 +42,7 @@ void HostExchange::send(void* device, std::span<const std::byte> bytes) {
     if (piece.used) check_cuda(cudaEventSynchronize(piece.sent), "waiting for bytes to leave");
     std::byte* from = pinned_ + next_ * kPieceBytes;
     std::memcpy(from, bytes.data(), part);
-    check_cuda(cudaMemcpyAsync(to, from, part, cudaMemcpyHostToDevice, stream_), "sending bytes to the device");
+    check_cuda(cudaMemcpyAsync(to, from, part, cudaMemcpyDefault, stream_), "sending bytes to the device");
     check_cuda(cudaEventRecord(piece.sent, stream_), "sending bytes to the device");
     piece.used = true;
     next_ = (next_ + 1) % kPieces;
@@ -52,15 +52,14 @@ void HostExchange::send(void* device, std::span<const std::byte> bytes) {
 }
 
 void HostExchange::receive(std::span<std::byte> bytes, const void* device) const {
-  check_cuda(cudaMemcpyAsync(bytes.data(), device, bytes.size(), cudaMemcpyDeviceToHost, stream_),
+  check_cuda(cudaMemcpyAsync(bytes.data(), device, bytes.size(), cudaMemcpyDefault, stream_),
              "reading from the device");
   check_cuda(cudaStreamSynchronize(stream_), "reading from the device");
 }
 
 int64_t HostExchange::fetch(const void* device_number) {
   size_t slot = static_cast<size_t>(fetches_) % arrived_.size();
-  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDeviceToHost, stream_),
-             "a number");
+  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDefault, stream_), "a number");
   check_cuda(cudaEventRecord(arrived_[slot], stream_), "a number");
   return fetches_++;
 }

@@ -1,6 +1,7 @@
 // HostExchange: what crosses between host and device while a Program runs, in order with the work on a stream and
 // without waiting for it. Bytes for the device are copied into pinned memory at once and travel when their turn comes;
-// numbers from the device are asked for now and collected later.
+// numbers from the device are asked for now and collected later. Addresses
+// of the host's arena (offload) are as good as the device's: they are reached in the same order.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,0 +1,27 @@
+// offload: what the run keeps on the host (Offload of ir/plan.h) gets there and back by copies between the spaces, and
+// the update of what is kept there runs on host cores.
+//
+// The update. An op of it that has an operand on the host becomes an op of the host: each of its operands on the device
+// is copied down, and what it changes of them is copied back. A gradient goes down as soon as it is finished, in the
+// backward of the last microbatch; a weight while the last microbatch's forward runs, which does not change it.
+//
+// Saved activations: offload_activations.h.
+//
+// These copies go on the comm lane; with lanes = off the rank waits for each. The values that are computed are the same
+// bit for bit.
+#pragma once
+
+#include "ir/plan.h"
+#include "ir/program.h"
+#include "passes/overlap.h"
+
+namespace sextant {
+
+struct OffloadPlan {
+  Offload offload;
+  Lanes lanes = Lanes::on;
+};
+
+void offload(Program& program, const OffloadPlan& plan);
+
+}  // namespace sextant
