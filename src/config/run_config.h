@@ -156,6 +156,7 @@ struct TrainSection {
   std::string master_weights = "f32";
   LossScaleSection loss_scale;
   bool deterministic = false;
+  std::string reproducible = "none";
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned
   int64_t non_finite_steps = 3;

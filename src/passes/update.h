@@ -21,6 +21,7 @@ struct UpdatePlan {
   // The pipeline rank that holds a stage. A weight that is used on several of them (a tied embedding) has its gradient
   // summed over them, and counts once in the norm.
   std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
+  bool exact_sums = false;                       // gradients come as exact sums (ops/exact_sum.cpp)
   std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 

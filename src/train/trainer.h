@@ -108,6 +108,9 @@ class Trainer {
   Collected collect(Runner& runner, Begun& begun);
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
   StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
+  // A microbatch's loss, the sum over its tokens, as it is added to others. Where sums must not depend on how many
+  // ranks make them, it is a multiple of 2^-20: f64 adds up to 2^33 of these without rounding.
+  double loss_term(double loss) const;
   void collect_losses(Bound& bound, Begun& begun);
   // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
   void evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums);
