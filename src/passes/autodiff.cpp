@@ -32,6 +32,7 @@ class Autodiff {
   Autodiff(Graph& graph, const Differentiation& what)
       : graph_(graph), zero_(what.zero), exact_parts_(what.exact_parts), needed_(reached_by_parameters(graph)) {
     for (const Loss& loss : what.losses) gradients_[loss.loss] = loss.seed;
+    if (exact_parts_ > 0) find_moved_parameters();
   }
 
   void run() {
@@ -61,6 +62,7 @@ class Autodiff {
 
   // Adds one contribution to a value's gradient. Parameters accumulate in place over microbatches, others in this one.
   void contribute(ValueId to, ValueId gradient, const Op& cause) {
+    if (auto moved = moved_parameters_.find(to); moved != moved_parameters_.end()) to = moved->second;
     if (graph_[to].kind == ValueKind::parameter) return contribute_to_parameter(to, gradient, cause);
     auto [at, fresh] = gradients_.emplace(to, gradient);
     if (fresh) return;
@@ -132,6 +134,18 @@ class Autodiff {
     at->second = append(std::move(sum), cause, Phase::input_gradient, {stored});
   }
 
+  // A weight that was gathered is the weight: what reduces its gradients must find exact terms, each use's own.
+  void find_moved_parameters() {
+    for (const Op& op : graph_.ops) {
+      if (op.def->layout_rule != LayoutRule::free || op.inputs.size() != 1) continue;
+      auto before = moved_parameters_.find(op.inputs[0]);
+      if (before != moved_parameters_.end())
+        moved_parameters_[op.outputs[0]] = before->second;
+      else if (graph_[op.inputs[0]].kind == ValueKind::parameter)
+        moved_parameters_[op.outputs[0]] = op.inputs[0];
+    }
+  }
+
   // Before it meets any other: sums of such terms do not depend on who adds them in which order.
   ValueId as_exact_term(ValueId parameter, ValueId gradient, const Op& cause) {
     Op term = make_op(graph_, ops::exact_sum, {gradient}, {}, graph_[gradient].path + ".exact");
@@ -189,6 +203,7 @@ class Autodiff {
   Graph& graph_;
   int zero_;
   int64_t exact_parts_;
+  std::map<ValueId, ValueId> moved_parameters_;  // with exact sums: the parameter that a value is, in another layout
   std::map<ValueId, std::vector<ValueId>> terms_of_;  // of parameters: the exact terms of its sum
   std::vector<bool> needed_;
   std::set<ValueId> deferred_;            // made by weight-gradient ops
