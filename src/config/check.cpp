@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "base/toml_document.h"
+#include "config/check_reproducible.h"
 #include "config/complaints.h"
 #include "config/mesh_axes.h"
+#include "config/microbatches.h"
 #include "config/resolve.h"
 #include "models/spec.h"
 #include "optim/optimizer.h"
@@ -208,14 +210,18 @@ void check_documents(const RunConfig& run, Complaints& complaints) {
 void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const auto& [sequences, microbatch, seq] = run.batch;
   int64_t at_once = microbatch * run.mesh.dp;
-  int64_t microbatches = sequences / at_once, stages = run.mesh.pp * run.pipeline.chunks;
+  int64_t microbatches = microbatches_per_rank(run, run.mesh.dp), stages = run.mesh.pp * run.pipeline.chunks;
   if (microbatches > most_microbatches(stages))
     complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp", "mesh.pp"},
                    {.got = fmt::format("sequences {} by microbatch {} × dp {} makes {} microbatches in a step",
                                        sequences, microbatch, run.mesh.dp, microbatches),
                     .expected = fmt::format("at most {} on {} pipeline stages", most_microbatches(stages), stages),
                     .hint = "take fewer sequences, or a larger batch.microbatch or mesh.dp"});
-  if (sequences % at_once != 0)
+  if (is_reproducible_on_meshes(run) && sequences % microbatch != 0)
+    complaints.add(run, {"batch.sequences", "batch.microbatch"},
+                   {.got = fmt::format("sequences {} is not a multiple of microbatch {}", sequences, microbatch),
+                    .expected = fmt::format("a multiple of {}", microbatch)});
+  if (!is_reproducible_on_meshes(run) && sequences % at_once != 0)
     complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp"},
                    {.got = fmt::format("sequences {} is not a multiple of microbatch {} × dp {}", sequences, microbatch,
                                        run.mesh.dp),
@@ -438,6 +444,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_master_weights(run, complaints);
   check_offload(run, complaints);
   check_loss_scale(run, complaints);
+  check_reproducible(run, spec, complaints);
   check_optimizer(run, complaints);
   check_spike(run, complaints);
   check_checkpoint(run, complaints);

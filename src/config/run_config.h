@@ -158,6 +158,7 @@ struct TrainSection {
   // By which the loss of the first step is multiplied; 0: none is. f16 needs it, and it grows from there.
   double first_loss_scale() const { return loss_scale.initial.value_or(precision == "fp16" ? 65536 : 0); }
   bool deterministic = false;
+  std::string reproducible = "none";
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned
   int64_t non_finite_steps = 3;

@@ -429,6 +429,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.loss_scale.minimum, above(0),
         "The least scale of the loss. Steps that are not finite at this scale count for `train.non_finite_steps`, others do not."),
     KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
+    KEY(train.reproducible, one_of("none|mesh"),
+        "With `mesh`, every data-parallel, ZeRO and pipeline layout gives the same bits: gradients are summed exactly. Costs 8 bytes for "
+        "each gradient in place of 4, in memory and in messages (reproducible.md)."),
     KEY(train.timeout_s, Affects::execution, at_least(0),
         "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "
         "where. 0 = 600, and after 20 steps 20 times the slowest step so far, at least 60 and at most 600."),

@@ -76,6 +76,9 @@ struct Plan {
   bool overlap = true;    // messages travel while ranks compute
   Bytes bucket{8 << 20};  // of gradients that are reduced in one message
   Offload offload = {};
+  // Where gradients are summed exactly (ops/exact_sum.cpp): the parts of which all ranks together make one use of a
+  // weight in a step. The same on every mesh that is to give the same bits. 0: sums are rounded.
+  int64_t exact_parts = 0;
 };
 
 struct LocalType {

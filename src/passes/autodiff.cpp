@@ -30,8 +30,9 @@ std::vector<bool> reached_by_parameters(const Graph& graph) {
 class Autodiff {
  public:
   Autodiff(Graph& graph, const Differentiation& what)
-      : graph_(graph), zero_(what.zero), needed_(reached_by_parameters(graph)) {
+      : graph_(graph), zero_(what.zero), exact_parts_(what.exact_parts), needed_(reached_by_parameters(graph)) {
     for (const Loss& loss : what.losses) gradients_[loss.loss] = loss.seed;
+    if (exact_parts_ > 0) find_moved_parameters();
   }
 
   void run() {
@@ -43,6 +44,7 @@ class Autodiff {
       if (op.def->backward && wanted(op)) differentiate(op);
     }
     replace_forward_outputs(forward_ops);
+    count_terms();
   }
 
  private:
@@ -60,6 +62,7 @@ class Autodiff {
 
   // Adds one contribution to a value's gradient. Parameters accumulate in place over microbatches, others in this one.
   void contribute(ValueId to, ValueId gradient, const Op& cause) {
+    if (auto moved = moved_parameters_.find(to); moved != moved_parameters_.end()) to = moved->second;
     if (graph_[to].kind == ValueKind::parameter) return contribute_to_parameter(to, gradient, cause);
     auto [at, fresh] = gradients_.emplace(to, gradient);
     if (fresh) return;
@@ -113,12 +116,15 @@ class Autodiff {
       bool narrow = graph_.ops.back().attrs.integer_or("narrow_gradient", 0) != 0;
       ValueId total = graph_.add({.path = "grad." + p.path,
                                   .kind = ValueKind::gradient,
-                                  .dtype = narrow ? graph_[gradient].dtype : wide_of(p.dtype),
+                                  .dtype = exact_parts_ > 0 ? DType::f64
+                                           : narrow         ? graph_[gradient].dtype
+                                                            : wide_of(p.dtype),
                                   .shape = p.shape,
                                   .layout = stored,
                                   .of = parameter});
       at = totals_.emplace(parameter, total).first;
     }
+    if (exact_parts_ > 0) gradient = as_exact_term(parameter, gradient, cause);
     for (Op& hop : make_hops(graph_, gradient, stored, graph_[gradient].path + ".moved"))
       gradient = append(std::move(hop), cause, Phase::input_gradient, {});
     Op& producer = graph_.ops.back();
@@ -126,6 +132,35 @@ class Autodiff {
     if (in_place) return add_onto(at->second, producer);
     Op sum = make_op(graph_, ops::accumulate, {at->second, gradient}, {}, "grad." + graph_[parameter].path);
     at->second = append(std::move(sum), cause, Phase::input_gradient, {stored});
+  }
+
+  // A weight that was gathered is the weight: what reduces its gradients must find exact terms, each use's own.
+  void find_moved_parameters() {
+    for (const Op& op : graph_.ops) {
+      if (op.def->layout_rule != LayoutRule::free || op.inputs.size() != 1) continue;
+      auto before = moved_parameters_.find(op.inputs[0]);
+      if (before != moved_parameters_.end())
+        moved_parameters_[op.outputs[0]] = before->second;
+      else if (graph_[op.inputs[0]].kind == ValueKind::parameter)
+        moved_parameters_[op.outputs[0]] = op.inputs[0];
+    }
+  }
+
+  // Before it meets any other: sums of such terms do not depend on who adds them in which order.
+  ValueId as_exact_term(ValueId parameter, ValueId gradient, const Op& cause) {
+    Op term = make_op(graph_, ops::exact_sum, {gradient}, {}, graph_[gradient].path + ".exact");
+    terms_of_[parameter].push_back(term.outputs[0]);
+    return append(std::move(term), cause, Phase::input_gradient, {graph_[gradient].layout});
+  }
+
+  // How many terms a sum has bounds each: only now are all uses of a weight known.
+  void count_terms() {
+    std::map<ValueId, int64_t> terms;
+    for (const auto& [parameter, uses] : terms_of_)
+      for (ValueId term : uses) terms[term] = exact_parts_ * static_cast<int64_t>(uses.size());
+    for (Op& op : graph_.ops)
+      if (auto at = op.outputs.empty() ? terms.end() : terms.find(op.outputs[0]); at != terms.end())
+        op.attrs.set("terms", at->second);
   }
 
   // Without layouts, the outputs keep those they have.
@@ -167,6 +202,9 @@ class Autodiff {
 
   Graph& graph_;
   int zero_;
+  int64_t exact_parts_;
+  std::map<ValueId, ValueId> moved_parameters_;  // with exact sums: the parameter that a value is, in another layout
+  std::map<ValueId, std::vector<ValueId>> terms_of_;  // of parameters: the exact terms of its sum
   std::vector<bool> needed_;
   std::set<ValueId> deferred_;            // made by weight-gradient ops
   std::map<ValueId, ValueId> gradients_;  // of activations

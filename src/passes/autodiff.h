@@ -20,6 +20,7 @@ struct Loss {
 struct Differentiation {
   std::vector<Loss> losses;
   int zero = 0;
+  int64_t exact_parts = 0;  // as in Plan
 };
 void autodiff(Graph& graph, const Differentiation& what);
 

@@ -92,7 +92,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
   if (options.train) {
     // Backward ops, from each op's own rule. What they read of forward is what must be saved.
-    autodiff(graph, {std::move(losses), options.plan.zero});
+    autodiff(graph, {std::move(losses), options.plan.zero, options.plan.exact_parts});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
   }
@@ -115,7 +115,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // Norm, clipping and optimizer read the finished gradients.
     append_update(graph, {*options.train, options.plan.zero,
                           [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); },
-                          options.measures, std::move(small_gradients), options.plan.offload, options.loss_scaling});
+                          options.measures, std::move(small_gradients), options.plan.offload, options.plan.exact_parts > 0,
+                          options.loss_scaling});
     pipeline.after("update", graph, Stage::inferred);
   }
 

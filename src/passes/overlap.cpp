@@ -56,7 +56,7 @@ class ReductionHoist {
     std::stable_sort(reductions.begin(), reductions.end(),
                      [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
     std::multimap<int, Op> after;
-    std::map<std::vector<std::string>, Bucket> open;  // by axes
+    std::map<std::pair<DType, std::vector<std::string>>, Bucket> open;  // by type and axes
     for (Reduction& reduction : reductions) {
       reduction.op.runs_for = RunsFor::last_microbatch;
       if (options_.lanes == Lanes::on) reduction.op.lane = Lane::comm;
@@ -64,12 +64,12 @@ class ReductionHoist {
         after.emplace(reduction.after, std::move(reduction.op));
         continue;
       }
-      Bucket& bucket = open[reduction.op.attrs.names("axes")];
+      Bucket& bucket = open[{program_[reduction.op.inputs[0]].dtype, reduction.op.attrs.names("axes")}];
       bucket.bytes += program_[reduction.op.inputs[0]].local_bytes().n;
       bucket.reductions.push_back(std::move(reduction));
       if (bucket.bytes >= options_.bucket.n) close(std::exchange(bucket, {}).reductions, after);
     }
-    for (const auto& [axes, bucket] : open)
+    for (const auto& [kind, bucket] : open)
       if (!bucket.reductions.empty()) close(bucket.reductions, after);
     std::vector<Op> ops;
     for (size_t i = 0; i < region.ops.size(); ++i) {

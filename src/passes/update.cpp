@@ -86,7 +86,7 @@ class Update {
       parameter_ = parameter;
       gradient = moved(whole_over_stages(parameter, gradient), update_layout_of(parameter),
                        "grad." + graph_[parameter].path + ".moved");
-      squares.push_back(append(make_op(graph_, ops::sum_squares, {gradient}, {}, "norm." + graph_[parameter].path)));
+      squares.push_back(append(squares_of(parameter, gradient)));
       if (is_measured(parameter)) measure_gradient(gradient, squares.back());
     }
     measure_small_gradients(squares);
@@ -115,6 +115,14 @@ class Update {
     graph_.ops.push_back(std::move(op));
     return graph_.ops.back().outputs[0];
   }
+
+  Op squares_of(ValueId parameter, ValueId gradient) {
+    std::string path = "norm." + graph_[parameter].path;
+    if (!plan_.exact_sums) return make_op(graph_, ops::sum_squares, {gradient}, {}, std::move(path));
+    return make_op(graph_, ops::exact_squares, {gradient}, {{"dtype", wide_name(parameter)}}, std::move(path));
+  }
+
+  std::string wide_name(ValueId parameter) const { return std::string(name_of(wide_of(graph_[parameter].dtype))); }
 
   Layout update_layout_of(ValueId parameter) const { return update_layout(graph_[parameter], graph_.mesh, plan_.zero); }
 
@@ -223,12 +231,17 @@ class Update {
 
   // The norm over all of the model: every rank's parts, every stage's weights.
   ValueId clip(const std::vector<ValueId>& squares) {
-    ValueId total = append_norm_part(make_op(graph_, ops::add_squares, squares, {}, "norm.parts"));
+    const OpDef& add = plan_.exact_sums ? ops::add_exact_squares : ops::add_squares;
+    ValueId total = append_norm_part(make_op(graph_, add, squares, {}, "norm.parts"));
     ValueId sums = with_lost_rows(total);
     std::string everywhere;
     for (const Axis& axis : graph_.mesh.axes)
       everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {sums}, {{"pin", everywhere}}, "norm.total"));
+    if (plan_.exact_sums) {
+      BUG_IF(sums != total, "{}: rows may be lost, and sums are exact", graph_.name);
+      whole = append(make_op(graph_, ops::exact_total, {whole}, {{"dtype", wide_name(pairs_[0].first)}}, "norm.whole"));
+    }
     Attrs attrs{{"clip", plan_.optimizer.clip}};
     if (plan_.loss_scaling) {
       BUG_IF(sums != total, "{}: rows may be lost, and losses are scaled", graph_.name);
@@ -416,6 +429,10 @@ class Update::Step final : public UpdateScope {
 };
 
 void Update::step_on(ValueId parameter, ValueId gradient, ValueId scale) {
+  // Just before it is used: it need not be there for all weights at once.
+  if (plan_.exact_sums)
+    gradient = append(make_op(graph_, ops::exact_value, {gradient}, {{"dtype", wide_name(parameter)}},
+                              graph_[gradient].path + ".value"));
   Step step(*this, parameter, gradient, scale);
   plan_.optimizer.def->update(step);
   BUG_IF(!step.written(), "{} does not write {}", plan_.optimizer.def->name, graph_[parameter].path);

@@ -27,6 +27,7 @@ struct UpdatePlan {
   TensorMeasures measures = {};
   SmallGradients small_gradients = {};           // what measure_tensors has made of them
   Offload offload = {};                          // which of what is kept for a weight is kept on the host
+  bool exact_sums = false;                       // gradients come as exact sums (ops/exact_sum.cpp)
   std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "config/mesh_axes.h"
+#include "config/microbatches.h"
 #include "config/resolve.h"
 #include "models/model.h"
 #include "ops/fp8_recipe.h"
@@ -179,10 +180,18 @@ std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int s
   return layers;
 }
 
+// The microbatches of all ranks, times the ranks that work on one of them together: neither depends on how the data and
+// the layers are divided.
+int64_t exact_parts_of(const RunConfig& run, const Mesh& mesh) {
+  if (!is_reproducible_on_meshes(run)) return 0;
+  int64_t together = mesh.world_size() / mesh.ranks(AxisRole::data) / mesh.ranks(AxisRole::pipeline);
+  return run.batch.sequences / run.batch.microbatch * together;
+}
+
 // As it is drawn, with both copies where there are two.
 PipelineSchedule schedule_of(const RunConfig& run, const Mesh& mesh) {
   int ranks = mesh.ranks(AxisRole::pipeline);
-  int64_t microbatches = run.batch.sequences / (run.batch.microbatch * mesh.ranks(AxisRole::data));
+  int64_t microbatches = microbatches_per_rank(run, mesh.ranks(AxisRole::data));
   PipelineShape shape{ranks, static_cast<int>(run.pipeline.chunks), static_cast<int>(microbatches)};
   const ScheduleDef* def = find_schedule(run.pipeline.schedule);
   PipelineSchedule schedule;
@@ -317,7 +326,8 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
       .microbatches = shape.pipeline.shape.microbatches,
       .overlap = run.mesh.overlap,
       .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))},
-      .offload = offload_of(run, use.dtype)};
+      .offload = offload_of(run, use.dtype),
+      .exact_parts = exact_parts_of(run, shape.mesh)};
   const int64_t rounds = expert_rounds(graph).all;
   options.measures.noise_scale = run.log.grad_noise_scale;
   if (run.log.grad_noise_scale) require_like_gradients(run, shape);

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "base/threads.h"
+#include "config/microbatches.h"
 #include "targets/cpu/cpu_target.h"
 #include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 
 Determinism determinism_of(const RunConfig& run) {
-  return run.train.deterministic ? Determinism::repeatable : Determinism::fast;
+  return run.train.deterministic || is_reproducible_on_meshes(run) ? Determinism::repeatable : Determinism::fast;
 }
 
 int threads_per_rank(const RunConfig& run, int ranks, int cores) {

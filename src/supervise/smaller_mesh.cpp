@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "config/load.h"
 #include "config/mesh_axes.h"
+#include "config/microbatches.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 MeshChoice choice_of(const RunConfig& run, std::string setting) {
   int64_t data_parallel = axis_of(&MeshSection::dp).size_in(run.mesh);
-  int64_t microbatches = run.batch.sequences / (run.batch.microbatch * data_parallel);
+  int64_t microbatches = microbatches_per_rank(run, data_parallel);
   return {.ranks = ranks_of(run.mesh),
           .setting = std::move(setting),
           .text = fmt::format("{}, {} microbatch{} for each rank and step", sizes_text(run.mesh), microbatches,
@@ -28,7 +29,7 @@ std::optional<MeshChoice> mesh_for(const RunConfig& run, int64_t most_ranks) {
   const MeshAxis& data = axis_of(&MeshSection::dp);
   int64_t full = data.size_in(run.mesh);
   for (int64_t size = full - 1; size >= 1; --size) {
-    if (full % size != 0 || ranks_of(run.mesh) / full * size > most_ranks) continue;
+    if (ranks_of(run.mesh) / full * size > most_ranks) continue;
     std::string setting = fmt::format("{}={}", data.key, size);
     try {
       RunConfig smaller = parse_config(config_toml(run), run.source, std::vector{setting});

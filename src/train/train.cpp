@@ -108,8 +108,9 @@ struct Position {
 };
 
 SameWork same_work(const RunConfig& run, const Executor& executor) {
-  return run.train.deterministic || executor.target().name == "cpu" ? SameWork::same_bits
-                                                                    : SameWork::may_round_differently;
+  return determinism_of(run) == Determinism::repeatable || executor.target().name == "cpu"
+             ? SameWork::same_bits
+             : SameWork::may_round_differently;
 }
 
 // The run on one rank. Only the leader prints and writes metrics; all take part in steps, evaluations and

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "config/microbatches.h"
 #include "exec/op_place.h"
 #include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
@@ -287,7 +288,8 @@ void Trainer::feed(Runner& runner, const Action& action, const Begun& begun) {
   double start = now_s();
   if (slow_input_ms_ > 0 && &action == &runner.bound->program().schedule.front())
     std::this_thread::sleep_for(std::chrono::milliseconds(slow_input_ms_));
-  runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
+  runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences(),
+                                 begun.first_sample + run_.batch.sequences});
   clock_.add_input(now_s() - start);
 }
 
@@ -302,14 +304,19 @@ void Trainer::count_mtp_targets(Begun& begun) {
   std::fill(begun.mtp_targets.begin(), begun.mtp_targets.end(), 0.0);
   for (int64_t first = 0; first < run_.batch.sequences; first += microbatch_sequences())
     for (size_t i = 0; i < mtp_scales_.size(); ++i)
-      begun.mtp_targets[i] += static_cast<double>(
-          train_.feeder->counted_targets({begun.first_sample + first}, static_cast<int64_t>(i) + 1));
+      begun.mtp_targets[i] += static_cast<double>(train_.feeder->counted_targets(
+          {begun.first_sample + first, begun.first_sample + run_.batch.sequences}, static_cast<int64_t>(i) + 1));
   group_.sum(begun.mtp_targets);
+}
+
+double Trainer::loss_term(double loss) const {
+  constexpr double kQuantum = 0x1p-20;
+  return is_reproducible_on_meshes(run_) ? std::rint(loss / kQuantum) * kQuantum : loss;
 }
 
 void Trainer::collect_losses(Bound& bound, Begun& begun) {
   for (const Begun::Ticket& open : begun.open)
-    begun.losses[open.loss] += static_cast<double>(bound.collect(open.ticket));
+    begun.losses[open.loss] += loss_term(static_cast<double>(bound.collect(open.ticket)));
   begun.open.clear();
 }
 
@@ -447,7 +454,7 @@ void Trainer::evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::sp
   }
   evaluate_->settle();
   if (counts(*evaluate_, "loss"))
-    sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
+    sums[0] += loss_term(static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss"))));
   sums[1] += static_cast<double>(feeder.counted_targets(part));
 }
 

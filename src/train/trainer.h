@@ -138,6 +138,9 @@ class Trainer {
   bool measures(int64_t step) const { return measure_ && step % run_.log.tensor_stats_every == 0; }
   Runner& runner_of(const Begun& begun) { return begun.measures ? *measure_ : train_; }
   StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
+  // A microbatch's loss, the sum over its tokens, as it is added to others. Where sums must not depend on how many
+  // ranks make them, it is a multiple of 2^-20: f64 adds up to 2^33 of these without rounding.
+  double loss_term(double loss) const;
   void collect_losses(Bound& bound, Begun& begun);
   void feed(Runner& runner, const Action& action, const Begun& begun);
   // Adds the loss of a microbatch that this rank accounts for, and the targets that count.

@@ -219,6 +219,27 @@ TEST_F(RunOnHosts, WithoutSparesTheMeshShrinksAndGrowsAgain) {
   EXPECT_EQ(run.wait(), 5) << run.output();
 }
 
+// Four ranks, three and four again. Eight microbatches: with three ranks the last of one is empty.
+TEST_F(RunOnHosts, AReproducibleRunShrinksAndGrowsWithTheSameBits) {
+  const std::string exact = "train.reproducible=mesh train.steps=30 ";
+  std::vector<std::string> expected = undisturbed(exact);  // on one rank
+  write_text(place_ / "hosts", "good slots=4\n");
+  StartedCommand run(fmt::format("{} exec {} {}", with_stand_in(), SEXTANT_BINARY,
+                                 arguments("run", fmt::format("{} mesh.dp=4 mesh.zero=1 --mpi 4 --hosts {} --backoff 0 "
+                                                              "--inject slow=300@2 --inject kill@5 --inject slow=200@6",
+                                                              exact, place_ / "hosts"))),
+                     place_ / "log");
+  ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
+  write_text(place_ / "hosts", "good slots=3\n");
+  ASSERT_TRUE(comes_true([&] { return run.output().find("mesh: dp 3") != std::string::npos; })) << run.output();
+  ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 6; })) << run.output();
+  write_text(place_ / "hosts", "good slots=4\n");
+  EXPECT_EQ(run.wait(), 0) << run.output();
+  expect_words(run.output(),
+               {"3 microbatches for each rank", "hosts have returned", "mesh: dp 4", "outcome   finished"});
+  EXPECT_EQ(losses(), expected);
+}
+
 // Likewise for srun: its words are kept, and the ranks are threads.
 TEST_F(RunOnHosts, SlurmStepsAreStartedWithSrun) {
   fs::create_directories(place_ / "bin");

@@ -8,7 +8,9 @@ alone, and repeat no more than the checkpoints leave open.
     tests/campaign/supervised.py --faults 0 --network 20              hosts whose network is cut; needs root
 
 A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
-to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Exit 1: an invariant
+to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Every twelfth loses a
+rank's slot for good and gets it back later: with train.reproducible = "mesh" the run, on four ranks, three and four again, must have
+the bits of an undisturbed one on a single rank. Exit 1: an invariant
 was broken; the trial, its command and its output are printed, and its folder is kept. Python 3.11 and nothing else; mpirun is left out
 where there is none.
 
@@ -47,6 +49,9 @@ MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bi
     "dp2 zero1": (["mesh.dp=2", "mesh.zero=1"], 2, (0, 1), False),
     "dp2 tp2": (["mesh.dp=2", "mesh.tp=2"], 4, (0, 1, 2, 3), True),
 }
+SHRINKING = "dp4, dp3, dp4"
+REPRODUCIBLE = ["train.reproducible=mesh"]  # compared with one rank; four sequences leave two of three ranks a microbatch short
+EVERY_TWELFTH = 12
 INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow", "flip_gemm",
             "flip_collective")
 WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3)  # those that are noticed by a time-out only are few: each takes seconds
@@ -78,11 +83,12 @@ class Trials:
         self.reference = {first: self.undisturbed(first)}  # which makes the cache
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             self.reference.update(zip(others, pool.map(self.undisturbed, others)))
+        self.reference[SHRINKING] = self.undisturbed(first, *REPRODUCIBLE)
 
-    def undisturbed(self, mesh):
-        folder = self.work / f"reference-{mesh.replace(' ', '-')}"
+    def undisturbed(self, mesh, *more):
+        folder = self.work / f"reference-{mesh.replace(' ', '-')}-{len(more)}"
         folder.mkdir()
-        hold_to(start(self.command("train", folder / "run", mesh), folder, LIMIT), {0})
+        hold_to(start(self.command("train", folder / "run", mesh, *more), folder, LIMIT), {0})
         return read_metrics(folder / "run")
 
     def command(self, verb, out, mesh, *more):
@@ -117,6 +123,8 @@ class Trials:
         if (self.deadline and time.monotonic() > self.deadline) or self.faults >= self.options.faults:
             return
         chance = random.Random(f"{self.options.seed}/supervised/{number}")
+        if number % EVERY_TWELFTH == EVERY_TWELFTH - 1 and "mpirun" in self.launchers:
+            return self.shrinking_trial(number, chance)
         mesh = chance.choice(list(MESHES))
         launcher = "mpirun" if "mpirun" in self.launchers and chance.random() < 0.3 else "threads"  # mpirun takes 2 s to end a run
         background = chance.random() < 0.3
@@ -151,12 +159,38 @@ class Trials:
             if local and any((folder / "memory").iterdir()):
                 raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
-            again = f"tests/campaign/supervised.py --sextant {self.options.sextant} --seed {self.options.seed} --only {number}"
-            with self.lock:
-                self.broken.append({"trial": number, "mesh": mesh, "launcher": launcher, "problem": str(problem), "again": again})
-                print(f"BROKEN trial {number}, {mesh}, {launcher}: {problem}\nfolder {folder}\nagain: {again}\n", flush=True)
+            self.tell_broken(number, mesh, launcher, problem, folder)
             return
         shutil.rmtree(folder, ignore_errors=True)
+
+    def shrinking_trial(self, number, chance):
+        folder = self.work / f"trial-{number}"
+        folder.mkdir()
+        out = folder / "run"
+        hosts = LostSlot(chance, folder / "hosts", out)
+        zero = chance.randrange(4)
+        # Steps that last long enough for the slot to be lost where it is meant to be, and to be seen again before the end.
+        slow = ["--inject", "slow=60@2:0", "--inject", f"slow=200@{hosts.lost_at + 4}:0"]
+        command = self.command("run", out, "one rank", *REPRODUCIBLE, "mesh.dp=4", f"mesh.zero={zero}", "--stale", "5", "--backoff", "0.1",
+                               "--json", "--mpi", "4", "--hosts", str(hosts.file), "--launcher-arg", "--oversubscribe", *slow)
+        try:
+            ended = start(command, folder, LIMIT, hosts)
+            hold_to(ended, {0})
+            log = (out / "run.log").read_text()
+            meshes = [line.split("mesh: ")[1][:4] for line in log.splitlines() if "mesh: dp" in line]
+            if meshes[:1] != ["dp 3"] or meshes[-1:] != ["dp 4"]:
+                raise Broken(f"the run was to shrink to dp 3 and grow to dp 4 again, not {meshes}\n{ended.told()}")
+            self.check(out, SHRINKING, ended, ["slot lost"], 2 * EVERY)
+        except Broken as problem:
+            self.tell_broken(number, f"{SHRINKING} zero {zero}", "mpirun", problem, folder)
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def tell_broken(self, number, mesh, launcher, problem, folder):
+        again = f"tests/campaign/supervised.py --sextant {self.options.sextant} --seed {self.options.seed} --only {number}"
+        with self.lock:
+            self.broken.append({"trial": number, "mesh": mesh, "launcher": launcher, "problem": str(problem), "again": again})
+            print(f"BROKEN trial {number}, {mesh}, {launcher}: {problem}\nfolder {folder}\nagain: {again}\n", flush=True)
 
     def check(self, out, mesh, ended, struck, repeats):
         if read_metrics(out) != self.reference[mesh]:
@@ -171,8 +205,8 @@ class Trials:
             # One interval; of durable checkpoints one more where the save of the last one was still under way, and one where it found no room.
             # Where no step from it was finite it is not trusted, nor are local ones (the line of that step counts too). A replica that
             # differs may have been copied before it was noticed.
-            cause = causes.get(event["attempt"] - 1)
-            distrusted = cause == "non-finite" or (cause == "run failed" and "corrupt" in struck)
+            cause = causes.get(event["attempt"] - 1, "")
+            distrusted = cause.startswith("non-finite") or cause == "corruption"
             if event["steps_repeated"] > (repeats if not distrusted else EVERY * (3 + ("disk_full" in struck)) + 1):
                 raise Broken(f"attempt {event['attempt']} repeats {event['steps_repeated']} steps\n{ended.told()}")
         left = [str(path) for path in out.rglob("*.tmp-*")]
@@ -266,6 +300,44 @@ class OutsideSignal:
             except ProcessLookupError:
                 pass
         return False
+
+
+class LostSlot:
+    """Polled while the run goes on: at a random step a process is killed and the host has three slots, later four again."""
+
+    def __init__(self, chance, file, out):
+        self.chance = chance
+        self.file = file
+        self.out = out
+        self.lost_at = chance.randint(3, 10)
+        self.back_at = self.lost_at + 4
+        self.slots(4)
+
+    def slots(self, count):
+        self.count = count
+        written = self.file.with_suffix(".new")
+        written.write_text(f"localhost slots={count}\n")
+        written.rename(self.file)
+
+    def steps(self):
+        try:
+            return (self.out / "metrics.jsonl").read_bytes().count(b"\n")
+        except OSError:
+            return 0
+
+    def __call__(self):
+        time.sleep(0.005)
+        if self.lost_at and self.steps() >= self.lost_at:
+            processes = ranks_of(self.out)
+            if processes:
+                self.slots(3)
+                self.lost_at = 0
+                try:
+                    os.kill(self.chance.choice(processes), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        elif not self.lost_at and self.count == 3 and self.steps() >= self.back_at:
+            self.slots(4)
 
 
 class PulledCable:

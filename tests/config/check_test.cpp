@@ -186,6 +186,27 @@ TEST(Check, GradientsAndCapacityOfExperts) {
 }
 
 // What a model type of transformers does not have could not be saved.
+TEST(Check, WhatCannotBeTheSameOnEveryMesh) {
+  const std::string mesh = "train.reproducible=mesh";
+  // Sequences need not divide by the ranks, but by the microbatch.
+  EXPECT_EQ(complaint_about({mesh, "mesh.dp=3", "mesh.zero=3", "batch.sequences=8", "batch.microbatch=2"}), "");
+  EXPECT_NE(complaint_about({"mesh.dp=3", "batch.sequences=8"}), "");
+  EXPECT_NE(complaint_about({mesh, "batch.sequences=9", "batch.microbatch=2"}).find("multiple of microbatch 2"),
+            std::string::npos);
+  EXPECT_EQ(complaint_about({mesh, "optimizer.name=adafactor", "mesh.dp=2"}), "");
+  for (const std::vector<std::string>& refused :
+       {std::vector<std::string>{"optimizer.name=adafactor", "mesh.dp=2", "mesh.zero=1"},
+        {"train.precision=fp8"},
+        {"train.loss_scale.initial=8"}}) {
+    std::vector<std::string> settings = refused;
+    settings.insert(settings.begin(), mesh);
+    EXPECT_NE(complaint_about(settings).find("or \"none\""), std::string::npos) << refused[0];
+  }
+  EXPECT_NE(complaint_about({mesh, "model.architecture=mixtral"}, "layers = 2\nhidden = 64\nheads = 4\n")
+                .find("a model without experts"),
+            std::string::npos);
+}
+
 TEST(Check, OptionsOfExperts) {
   auto about = [](std::vector<std::string> settings) {
     settings.insert(settings.begin(), {"model.architecture=mixtral", "model.ffn=96", "model.experts.count=4"});

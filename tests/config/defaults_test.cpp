@@ -180,6 +180,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.precision", "\"auto\""},
       {"train.fp8_skip", "0"},
       {"train.deterministic", "false"},
+      {"train.reproducible", "\"none\""},
       {"train.timeout_s", "0"},
       {"train.non_finite_steps", "3"},
       {"train.spike.action", "\"none\""},

@@ -147,6 +147,8 @@ void write_to_device(const Tensor& tensor, const Numbers& numbers) {
   else if (is_fp8(tensor.dtype))
     upload<uint8_t>(tensor, numbers,
                     [&](double x) { return fp8_bits(fp8_format(tensor.dtype), static_cast<float>(x)); });
+  else if (tensor.dtype == DType::f64)
+    upload<double>(tensor, numbers, [](double x) { return x; });
   else if (tensor.dtype == DType::bf16)
     upload<uint16_t>(tensor, numbers, [](double x) { return bf16_bits(static_cast<float>(x)); });
   else if (tensor.dtype == DType::f16)
@@ -165,6 +167,7 @@ Numbers read_from_device(const Tensor& tensor) {
   if (is_fp8(tensor.dtype))
     return download<uint8_t>(tensor,
                              [&](uint8_t x) { return static_cast<double>(fp8_value(fp8_format(tensor.dtype), x)); });
+  if (tensor.dtype == DType::f64) return download<double>(tensor, [](double x) { return x; });
   if (tensor.dtype == DType::i32) return download<int32_t>(tensor, [](int32_t x) { return static_cast<double>(x); });
   return download<float>(tensor, [](float x) { return static_cast<double>(x); });
 }

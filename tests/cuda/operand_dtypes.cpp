@@ -30,7 +30,8 @@ std::vector<std::pair<std::string, Settings>> runs() {
   runs.push_back({"tiny-llama.toml", {"optimizer.state=int8"}});
   for (const ModelDef* model : all_models())
     runs.push_back({"tiny-gpt2.toml", {"model.architecture=" + std::string(model->name)}});
-  for (const char* option : {"model.qk_norm=true", "model.qkv_bias=true", "train.spike.action=skip"})
+  for (const char* option :
+       {"model.qk_norm=true", "model.qkv_bias=true", "train.spike.action=skip", "train.reproducible=mesh"})
     runs.push_back({"tiny-llama.toml", {option}});
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"})
     for (const Settings& mesh : {Settings{"optimizer.z_loss=0.001"},

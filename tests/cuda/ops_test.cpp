@@ -78,6 +78,8 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::squared_relu, {name, {x}, {}}});
     cases.push_back({&ops::squared_relu_backward, {name, {x, x}, {}}});
     cases.push_back({&ops::sum_squares, {name, {x}, {}}});
+    cases.push_back({&ops::exact_sum, {name, {x}, {{"terms", 8}}}});
+    cases.push_back({&ops::exact_squares, {name, {x}, {{"dtype", std::string("f32")}}}});
   }
   for (int64_t f : {int64_t{131}, int64_t{1408}}) {
     std::string name = fmt::format("width_{}", f);

@@ -13,9 +13,10 @@ namespace {
 
 // Ops that are a change of layout (or messages) have no rows; training on meshes and tests/mesh cover them. head_lse
 // means something only beside the other parts: it has a test of its own below, and runs in every row of head_loss along
-// v.
+// v. Bins of squares are carried over as they grow: what they add up to is compared in tests/exec/exact_sum_test.cpp.
 bool runs_alone(const OpDef& def) {
-  return def.layout_rule == LayoutRule::rows && &def != &ops::head_lse;
+  bool bins = &def == &ops::exact_squares || &def == &ops::add_exact_squares;
+  return def.layout_rule == LayoutRule::rows && &def != &ops::head_lse && !bins;
 }
 
 // The row of attention along s is a ring, which takes no begins of documents: localize refuses it.

@@ -55,6 +55,17 @@ TEST(SmallerMesh, ShrinksTheDataAxisAndKeepsTheBatch) {
   EXPECT_FALSE(mesh_for(run, 1));  // tensor parallelism stays
 }
 
+// As many ranks as the batch can be divided among, and any number where it need not divide.
+TEST(SmallerMesh, NeedNotBeADivisor) {
+  std::vector<std::string> settings{"mesh.dp=4", "batch.sequences=12", "batch.microbatch=1"};
+  EXPECT_EQ(mesh_for(mesh_config(settings), 3)->setting, "mesh.dp=3");
+  settings[1] = "batch.sequences=8";
+  EXPECT_EQ(mesh_for(mesh_config(settings), 3)->setting, "mesh.dp=2");
+  settings.push_back("train.reproducible=mesh");
+  EXPECT_EQ(mesh_for(mesh_config(settings), 3)->setting, "mesh.dp=3");
+  EXPECT_NE(mesh_for(mesh_config(settings), 3)->text.find("3 microbatches"), std::string::npos);
+}
+
 TEST(SmallerMesh, ObeysTheRulesOfTheConfig) {
   RunConfig run = mesh_config({"mesh.dp=4", "mesh.zero=1", "mesh.zero_ranks=2", "batch.microbatch=1"});
   EXPECT_EQ(mesh_for(run, 3)->setting, "mesh.dp=2");

@@ -12,6 +12,8 @@ namespace {
 
 ncclDataType_t nccl_type(DType dtype) {
   switch (dtype) {
+    case DType::f64:
+      return ncclFloat64;
     case DType::f32:
       return ncclFloat32;
     case DType::bf16:

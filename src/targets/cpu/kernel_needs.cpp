@@ -120,6 +120,11 @@ Bytes number_of_heads(const KernelQuery& query) {
   return {query.in[0].shape[0] * heads * int64_t{sizeof(double)}};
 }
 
+// Three bins for each task.
+Bytes task_bins(const KernelQuery& query) {
+  return {3 * task_sums(query).n};
+}
+
 // `kSums` sums of doubles for every row (the first dim) of input `kInput`.
 template <int kInput, int kSums>
 Bytes sums_of_rows(const KernelQuery& query) {
@@ -262,6 +267,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::dispatch_map, {cpu::queue_lengths}},
       {&ops::dispatch_weights_backward, {cpu::slot_places}},
       {&ops::drop_slots, {cpu::slots_in_order}},
+      {&ops::exact_squares, {cpu::task_bins}},
       {&ops::expert_down, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
       {&ops::expert_down_input_gradient, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
       {&ops::expert_down_weight_gradient,

@@ -119,6 +119,13 @@ Bytes square_partials(const KernelQuery& query) {
   return {square_partial_bytes(query.in[0].shape.count())};
 }
 
+Bytes exact_partials(const KernelQuery& query) {
+  return {exact_partial_bytes(query.in[0].shape.count())};
+}
+Bytes exact_bins(const KernelQuery&) {
+  return {kExactBinBytes};
+}
+
 Bytes orthogonalize(const KernelQuery& query) {
   DType dtype = orthogonalize_dtype(query.attrs);
   return {OrthogonalizeSizes(query.attrs.integers("packed"), query.in[0].shape.last(), size_of(dtype)).bytes()};
@@ -260,6 +267,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::adafactor_sums, {cuda::adafactor_sums}},
       {&ops::adafactor_vector, {cuda::sums_of_rows<1, 2>}},
       {&ops::adamw, {cuda::adamw_step, Grouping::together}},
+      {&ops::add_exact_squares, {cuda::exact_bins}},
       {&ops::add_squares, {cuda::scalar_sum}},
       {&ops::attention, {cuda::attention}},
       {&ops::attention_backward, {cuda::attention_backward}},
@@ -275,6 +283,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::dispatch_weights_backward, {cuda::slot_places}},
       {&ops::drop_slots, {cuda::numbers_of_rows}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
+      {&ops::exact_squares, {cuda::exact_partials}},
       {&ops::expert_down, {cuda::experts_to_tokens}},
       {&ops::expert_down_input_gradient, {cuda::experts_to_slots}},
       {&ops::expert_down_weight_gradient, {cuda::experts_of_slots<0>}},

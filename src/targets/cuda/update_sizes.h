@@ -19,6 +19,12 @@ inline int64_t square_partial_bytes(int64_t count) {
   return square_block_count(count) > 1 ? square_block_count(count) * int64_t{sizeof(double)} : 0;
 }
 
+// Of an exact sum of squares (exec/exact_arithmetic.h): three bins, for each block and between launches.
+constexpr int64_t kExactBinBytes = 3 * sizeof(double);
+inline int64_t exact_partial_bytes(int64_t count) {
+  return square_block_count(count) * kExactBinBytes;
+}
+
 // Between launches a sum of many scalars rests in one double.
 constexpr int64_t kScalarSumBytes = sizeof(double);
 

@@ -7,6 +7,7 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
+#include "config/microbatches.h"
 #include "config/schema.h"
 #include "run/data_kind.h"
 #include "train/save/run_checkpoint.h"
@@ -121,11 +122,30 @@ void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
                            "been trained on"});
 }
 
+// What one rank computes of a microbatch, and how ranks that work on one together add up, decides the bits.
+void compare_units(const ResumeRequest& request, const RunIdentity& saved) {
+  if (!is_reproducible_on_meshes(request.run)) return;
+  constexpr std::string_view kKeys[] = {"batch.microbatch", "mesh.tp", "mesh.cp", "mesh.context",
+                                        "mesh.sequence_parallel"};
+  auto mode = saved.config.find("train.reproducible");
+  if (mode == saved.config.end() || mode->second != toml_text(std::string("mesh"))) return;
+  for (const ConfigChange& change : changes_between(saved.config, request.identity.config))
+    if (std::ranges::count(kKeys, change.key) > 0)
+      throw UserError(
+          {.place = request.run.place_of(change.key),
+           .got = fmt::format("{}: train.reproducible = \"mesh\" holds for data-parallel, ZeRO and pipeline "
+                              "layouts, not for this key",
+                              change.text()),
+           .expected = fmt::format("{}, with which the run began", change.before),
+           .hint = "train.reproducible=none goes on with the other one, and other bits"});
+}
+
 // UserError where the run may not go on from what has this identity; else what of the config has changed since.
 std::vector<ConfigChange> checked_changes(const ResumeRequest& request, const fs::path& place,
                                           const RunIdentity& saved) {
   compare_identity(request, place, saved);
   compare_split(request, saved);
+  compare_units(request, saved);
   return changes_between(saved.config, request.identity.config);
 }
 

@@ -21,7 +21,10 @@ constexpr int64_t kOutsideArena = int64_t{1} << 30;
 // Products in fp8 are written for Hopper: other devices have other forms of them, or none.
 constexpr int kFp8Capability = 9;
 
-bool is_supported(DType dtype) {
+// In f64 only sums of gradients (ops/exact_sum.cpp): a model in f64 has weights of that type.
+bool is_supported(const Value& value) {
+  DType dtype = value.dtype;
+  if (dtype == DType::f64) return value.kind == ValueKind::gradient || value.kind == ValueKind::activation;
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::i32 ||
          dtype == DType::i64 || dtype == DType::u16 || is_fp8(dtype);
 }
@@ -45,7 +48,7 @@ void refuse_unsupported(const Program& program) {
             {.place = op.path, .got = fmt::format("the cuda executor has no kernel for {}", op.def->name)});
       for (const auto* ids : {&op.inputs, &op.outputs})
         for (ValueId id : *ids)
-          if (!is_supported(program[id].dtype))
+          if (!is_supported(program[id]))
             missing.push_back(
                 {.place = program[id].path,
                  .got = fmt::format("the cuda executor does not compute in {}", name_of(program[id].dtype))});

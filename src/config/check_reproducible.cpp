@@ -1,0 +1,32 @@
+#include "config/check_reproducible.h"
+
+#include <fmt/format.h>
+
+#include "config/microbatches.h"
+
+namespace sextant {
+
+void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  if (!is_reproducible_on_meshes(run)) return;
+  const std::string key = "train.reproducible", none = "\"none\"";
+  if (spec.experts)
+    complaints.add(run, {key, "model.architecture", "model.preset", "model.from"},
+                   {.got = "experts are balanced over the sequences of all ranks that go through the model at once",
+                    .expected = "a model without experts, or " + none});
+  if (const std::string& precision = run.train.precision;
+      precision != "auto" && precision != "f32" && precision != "bf16")
+    complaints.add(
+        run, {key, "train.precision"},
+        {.got = fmt::format("{} scales by what it meets, and gradients are summed in a fixed range", precision),
+         .expected = "train.precision of \"auto\", \"f32\" or \"bf16\", or " + none});
+  if (run.train.loss_scale.initial > 0)
+    complaints.add(run, {key, "train.loss_scale.initial"},
+                   {.got = "gradients of scaled losses do not fit the fixed range in which they are summed",
+                    .expected = "train.loss_scale.initial = 0, or " + none});
+  if (run.mesh.zero > 0 && run.optimizer.name == "adafactor")
+    complaints.add(run, {key, "mesh.zero", "optimizer.name"},
+                   {.got = "with ZeRO, the sums of adafactor depend on where the shards of a weight begin",
+                    .expected = "mesh.zero = 0, another optimizer, or " + none});
+}
+
+}  // namespace sextant
