@@ -23,6 +23,19 @@ void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints&
     complaints.add(run, {key, "train.loss_scale.initial"},
                    {.got = "gradients of scaled losses do not fit the fixed range in which they are summed",
                     .expected = "train.loss_scale.initial = 0, or " + none});
+  // What reads gradients as numbers of one word each.
+  if (run.log.tensor_stats_every > 0)
+    complaints.add(run, {key, "log.tensor_stats_every"},
+                   {.got = "statistics of gradients cannot be taken of exact sums",
+                    .expected = "log.tensor_stats_every = 0, or " + none});
+  if (run.log.grad_noise_scale)
+    complaints.add(run, {key, "log.grad_noise_scale"},
+                   {.got = "the gradient noise scale cannot be taken of exact sums",
+                    .expected = "log.grad_noise_scale = false, or " + none});
+  if (run.offload.optimizer)
+    complaints.add(run, {key, "offload.optimizer"},
+                   {.got = "exact sums of gradients cannot be copied to the host yet",
+                    .expected = "offload.optimizer = false, or " + none});
   if (run.mesh.zero > 0 && run.optimizer.name == "adafactor")
     complaints.add(run, {key, "mesh.zero", "optimizer.name"},
                    {.got = "with ZeRO, the sums of adafactor depend on where the shards of a weight begin",
