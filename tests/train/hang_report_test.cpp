@@ -123,10 +123,22 @@ TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
   EXPECT_TRUE(find_straggler({little, much}, {0, 0}));
 }
 
-TEST(Stragglers, AreToldOnceWhenSeenTwice) {
-  HostGroup alone;
-  StragglerWatch watch;
-  EXPECT_FALSE(watch.look(times(0, 0.1), 0, alone));  // one rank has no peers
+TEST(Stragglers, OwnWorkAndWaitsAreTakenApart) {
+  StepClock clock;
+  clock.begin_step(1.0, 2.0);
+  EXPECT_FALSE(clock.take_means());
+  ::usleep(20'000);
+  clock.begin_step(1.015, 2.001);
+  EXPECT_NEAR(clock.last().waited, 0.015, 1e-9);
+  EXPECT_NEAR(clock.last().input, 0.001, 1e-9);
+  EXPECT_GE(clock.last().step, 0.02);
+  EXPECT_LT(clock.last().cpu, clock.last().step);
+  clock.pause();  // an evaluation
+  ::usleep(1000);
+  clock.begin_step(5, 5);
+  std::optional<StepTimes> means = clock.take_means();
+  ASSERT_TRUE(means);
+  EXPECT_NEAR(means->waited, 0.015, 1e-9);
 }
 
 }  // namespace

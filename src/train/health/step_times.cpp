@@ -1,12 +1,16 @@
 #include "train/health/step_times.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <ctime>
-#include <fstream>
+#include <span>
 #include <utility>
 
 namespace sextant {
@@ -21,18 +25,18 @@ double thread_cpu_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double run_delay_s() {
-  std::ifstream file("/proc/thread-self/schedstat");
-  int64_t cpu_ns = 0, delay_ns = 0;
-  return file >> cpu_ns >> delay_ns ? static_cast<double>(delay_ns) * 1e-9 : 0;
+// A file that the kernel makes anew at every look; what is in it, without allocating.
+std::string_view look_into(const Descriptor& file, std::span<char> room) {
+  ssize_t size = file.is_open() ? ::pread(file.get(), room.data(), room.size(), 0) : 0;
+  return {room.data(), static_cast<size_t>(std::max<ssize_t>(0, size))};
 }
 
-double throttled_s() {
-  std::ifstream file("/sys/fs/cgroup/cpu.stat");
-  std::string key;
-  for (int64_t value = 0; file >> key >> value;)
-    if (key == "throttled_usec") return static_cast<double>(value) * 1e-6;
-  return 0;
+// The number that stands behind `key`; 0 where there is none.
+double number_behind(std::string_view text, std::string_view key) {
+  size_t at = text.find(key);
+  int64_t number = 0;
+  if (at != text.npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
+  return static_cast<double>(number);
 }
 
 constexpr double StepTimes::*kFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
@@ -142,16 +146,23 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
   return worst;
 }
 
+StepTimesMeter::StepTimesMeter()
+    : schedule_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)),
+      limits_(::open("/sys/fs/cgroup/cpu.stat", O_RDONLY | O_CLOEXEC)) {}
+
 void StepTimesMeter::begin_step(double message_s, double input_s) {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
+  std::array<char, 1024> room;
+  double run_delay_ns = number_behind(look_into(schedule_, room), " ");  // "on a core, without one, times"
+  double throttled_us = number_behind(look_into(limits_, room), "throttled_usec ");
   auto wall = std::chrono::steady_clock::now().time_since_epoch();
   StepTimes now{.step = std::chrono::duration<double>(wall).count(),
                 .waited = message_s,
                 .input = input_s,
                 .cpu = thread_cpu_s(),
-                .run_delay = run_delay_s(),
-                .throttled = throttled_s(),
+                .run_delay = run_delay_ns * 1e-9,
+                .throttled = throttled_us * 1e-6,
                 .major_faults = static_cast<double>(usage.ru_majflt),
                 .blocks_read = static_cast<double>(usage.ru_inblock)};
   if (running_) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/disk.h"
 #include "comm/host_group.h"
 
 namespace sextant {
@@ -42,13 +43,14 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
 // The steps of one rank, as they go.
 class StepTimesMeter {
  public:
-  // On the rank's own thread. What counts only upwards is read there and then.
+  StepTimesMeter();                                       // on the rank's own thread, as all calls
   void begin_step(double message_s, double input_s);  // the step before ends here
   void pause() { running_ = false; }                 // what follows is no step
   std::optional<StepTimes> take_means();             // since the last call; nothing where no step was
   StepTimes last() const { return last_; }           // of the last step
 
  private:
+  Descriptor schedule_, limits_;  // what the kernel counts of the thread, and of the control group
   StepTimes now_{}, last_{}, sums_{};
   int64_t steps_ = 0;
   bool running_ = false;
