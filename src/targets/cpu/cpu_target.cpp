@@ -9,6 +9,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
 
+}  // namespace
+
 CpuScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
   const KernelTable& needs = cpu_kernel_needs();
   // Copies in f32 of operands in f16 lie before the kernel's own scratch.
