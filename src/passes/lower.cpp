@@ -113,10 +113,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     SmallGradients small_gradients = measure_tensors(graph, options.measures);
 
     // Norm, clipping and optimizer read the finished gradients.
-    append_update(graph, {*options.train, options.plan.zero,
-                          [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); },
-                          options.measures, std::move(small_gradients), options.plan.offload, options.plan.exact_parts > 0,
-                          options.loss_scaling});
+    append_update(
+        graph, {*options.train, options.plan.zero,
+                [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); }, options.measures,
+                std::move(small_gradients), options.plan.offload, options.plan.exact_parts > 0, options.loss_scaling});
     pipeline.after("update", graph, Stage::inferred);
   }
 

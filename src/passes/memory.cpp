@@ -375,8 +375,8 @@ void place_persistent_beside(Program& program, const Program& other) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     Buffer& buffer = program.buffers[i];
     if (!persistent_class(buffer.kind) || placed[i]) continue;
-    BUG_IF(buffer.kind != BufferClass::gradients || buffer.space != MemorySpace::device, "{} keeps what the Program does not whose arena it shares",
-           program.name);
+    BUG_IF(buffer.kind != BufferClass::gradients || buffer.space != MemorySpace::device,
+           "{} keeps what the Program does not whose arena it shares", program.name);
     buffer.offset = end;
     end = program.persistent_bytes = end + buffer.bytes;
   }

@@ -39,8 +39,8 @@
 #include "train/health/step_times.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
-#include "train/op_times.h"
 #include "train/health/tensor_watch.h"
+#include "train/op_times.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
 #include "train/save/local_checkpoints.h"
@@ -625,9 +625,9 @@ class Run {
       parts_.view.ramp ? std::optional<RateRangeTest>(*parts_.view.ramp) : std::nullopt;
   DriftWatch drift_;
   int64_t slow_rank_ = -1, slow_rank_told_ = 0;  // the last one named, at this step
-  int64_t traced_step_ = 0;             // the last one whose ops were timed
-  std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
-  std::optional<MetricsFile> metrics_;  // the leader's
+  int64_t traced_step_ = 0;                      // the last one whose ops were timed
+  std::optional<int64_t> rewind_from_;           // the step with the spike, until the run has gone back
+  std::optional<MetricsFile> metrics_;           // the leader's
   std::optional<Progress> progress_;
   TrainResult result_;
 };

@@ -421,29 +421,29 @@ StepMetrics Trainer::finish_step() {
     for (size_t i = which; i < of_ranks.size(); i += kTimesOfRank) list.push_back(in_short(of_ranks[i]));
     return list;
   };
-  return {.step = begun.step,
-          .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
-          .balance_loss = of_routers(kBalanceLoss),
-          .router_z_loss = of_routers(kRouterZLoss),
-          .mtp_loss = mtp_loss,
-          .grad_norm = grad_norm,
-          .loss_scale = numbers.loss_scale,
-          .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
-          .lr = begun.lr,
-          .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
-          .step_s = seconds,
-          .own_s_by_rank = times_of_ranks(0),
-          .message_s_by_rank = times_of_ranks(1),
-          .input_s_by_rank = times_of_ranks(2),
-          .processor_s = in_short(times.processor_s),
-          .arena_bytes = arena_->bytes(),
-          .host_arena_bytes = arena_->host_bytes(),
-          .expert_loads = std::move(numbers.loads),
-          .expert_rows = rows,
-          .dropped_rows =
-              losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,
-          .grad_noise_scale = noise_scale,
-          .tensors = std::move(tensors)};
+  return {
+      .step = begun.step,
+      .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
+      .balance_loss = of_routers(kBalanceLoss),
+      .router_z_loss = of_routers(kRouterZLoss),
+      .mtp_loss = mtp_loss,
+      .grad_norm = grad_norm,
+      .loss_scale = numbers.loss_scale,
+      .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
+      .lr = begun.lr,
+      .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
+      .step_s = seconds,
+      .own_s_by_rank = times_of_ranks(0),
+      .message_s_by_rank = times_of_ranks(1),
+      .input_s_by_rank = times_of_ranks(2),
+      .processor_s = in_short(times.processor_s),
+      .arena_bytes = arena_->bytes(),
+      .host_arena_bytes = arena_->host_bytes(),
+      .expert_loads = std::move(numbers.loads),
+      .expert_rows = rows,
+      .dropped_rows = losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,
+      .grad_noise_scale = noise_scale,
+      .tensors = std::move(tensors)};
 }
 
 void Trainer::evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums) {

@@ -73,8 +73,8 @@ TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
   EXPECT_EQ(told["failures"], 7);
   std::vector<std::string> causes;
   for (const nlohmann::json& attempt : told["attempts"]) causes.push_back(attempt["cause"]);
-  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite, transient", "corruption", "corruption", "hang",
-                                              "signal", "finished"}));
+  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite, transient", "corruption",
+                                              "corruption", "hang", "signal", "finished"}));
   EXPECT_EQ(told["attempts"][0]["rank"], 1);
   EXPECT_LE(told["steps_repeated"].get<int>(), 7 * 2);  // at most one interval each
   EXPECT_GT(told["goodput"].get<double>(), 0);

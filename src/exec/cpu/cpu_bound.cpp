@@ -209,8 +209,7 @@ class CpuBound final : public Bound {
     bound.name = hash64(op.def->name, hash64(op.path));
     if (cpu_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());
     if (op.attrs.has("checked"))
-      bound.check_scratch =
-          scratch + cpu_scratch(op, types_of(bound.in), types_of(bound.out), team_.size()).check_at;
+      bound.check_scratch = scratch + cpu_scratch(op, types_of(bound.in), types_of(bound.out), team_.size()).check_at;
     if (!bound.kernel->prepare) return bound;
     Wire* wire = bound.on_lane ? comm_wire_ : wire_;
     bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), wire});

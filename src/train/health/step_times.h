@@ -43,11 +43,11 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
 // The steps of one rank, as they go.
 class StepTimesMeter {
  public:
-  StepTimesMeter();                                       // on the rank's own thread, as all calls
+  StepTimesMeter();                                   // on the rank's own thread, as all calls
   void begin_step(double message_s, double input_s);  // the step before ends here
-  void pause() { running_ = false; }                 // what follows is no step
-  std::optional<StepTimes> take_means();             // since the last call; nothing where no step was
-  StepTimes last() const { return last_; }           // of the last step
+  void pause() { running_ = false; }                  // what follows is no step
+  std::optional<StepTimes> take_means();              // since the last call; nothing where no step was
+  StepTimes last() const { return last_; }            // of the last step
 
  private:
   Descriptor schedule_, limits_;  // what the kernel counts of the thread, and of the control group
