@@ -4,7 +4,7 @@
 # less than that remains of SECONDS (540), so that what has run is kept. Writes OUT (build/gpu-session): a log for each
 # part, the results' JSON, and summary.txt, a line for each part.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 out=${1:-build/gpu-session}
 whole=${2:-540}
 mkdir -p "$out"
