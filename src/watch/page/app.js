@@ -1,7 +1,7 @@
 // The view: which runs, which range, which axis; and the charts that show it.
 const FIRST_FIELDS = ["loss", "grad_norm", "lr", "tokens_per_s", "mfu", "arena_bytes", "step_s"];
 const LABELS = {loss: "loss", validation_loss: "validation loss", lr: "learning rate", grad_norm: "gradient norm", tokens_per_s: "tokens/s",
-                mfu: "MFU", arena_bytes: "memory of rank 0", step_s: "step time", bits_per_byte: "bits per byte"};
+                mfu: "MFU", arena_bytes: "memory of rank 0", step_s: "step time", input_s: "time for input", processor_s: "processor time", bits_per_byte: "bits per byte"};
 const OPS_EVERY = 5000;  // milliseconds
 const MOST_HEATMAPS = 4;  // runs whose lists are drawn
 

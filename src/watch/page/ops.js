@@ -1,9 +1,10 @@
 // The ops of the runs that are shown: what the plan predicts for each, what the timed steps took, and which are slower
 // than they should be.
 const MOST_OP_RUNS = 4, MOST_OPS = 40;
+const WORTH_A_WORD = 0.005;  // of the time of all ops
 
-function slownessOf(op) {
-  if (op.slowdown === null || op.slowdown < 1.3) return "";
+function slownessOf(op, allSeconds) {
+  if (op.slowdown === null || op.slowdown < 1.3 || (op.rank_s ?? op.measured_s) < WORTH_A_WORD * allSeconds) return "";
   const words = [];
   if (op.rank !== null) words.push(`rank ${op.rank} (${formatValue(op.rank_s * 1e3, "", 4)} ms)`);
   if (op.since_step !== null) words.push(`since step ${op.since_step}`);
@@ -19,8 +20,9 @@ async function drawOps(view) {
   let steps = 0;
   for (const {run, ops} of found) {
     steps += ops.steps.length;
+    const allSeconds = ops.ops.reduce((sum, op) => sum + (op.measured_s ?? 0), 0);
     for (const op of ops.ops.slice(0, MOST_OPS)) {
-      const slow = slownessOf(op), row = element("tr", {className: slow ? "bad" : ""});
+      const slow = slownessOf(op, allSeconds), row = element("tr", {className: slow ? "bad" : ""});
       const milliseconds = (seconds) => (seconds === null ? "–" : formatValue(seconds * 1e3, "", 4));
       row.append(element("td", {textContent: run.name}), element("td", {textContent: `${op.op} ${op.path}`}));
       for (const text of [milliseconds(op.predicted_s), milliseconds(op.measured_s), op.slowdown === null ? "–" : op.slowdown.toFixed(2)])
