@@ -108,7 +108,7 @@ constexpr Section kSections[] = {
     {"optimizer", "How weights are updated."},
     {"train", "How long and how carefully."},
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
-    {"log", "Who is told of a run.", Affects::execution},
+    {"log", "What else is measured of a run, and who is told.", Affects::execution},
 };
 
 constexpr Key kKeysBeforeAxes[] = {
