@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What statistics of layers cost (log.tensor_stats_every): the CPU demo, in which every second step measures.
+"""What statistics of layers cost (log.tensor_stats_every): the CPU demo without them, and with them at every step.
 
-    bench/tensor_statistics.py [--steps 120] [--sextant build/release/sextant] [--config configs/demo.toml] [key=value…]
+    bench/tensor_statistics.py [--steps 8] [--rounds 2] [--sextant build/release/sextant] [--config configs/demo.toml] [key=value…]
 
-Both sides come from one run, step by step in turn, so that whatever else the machine does meets both alike. Medians of the steps
-after the tenth; the interval is that of the share, from 1,000 resamplings of the pairs of neighbouring steps.
+Processor time of the process, one thread, so that whatever else the machine does counts little. Each side runs 2 and 2 + steps
+steps, in turn with the other; the difference is the time of the steps alone. Medians over the rounds.
 """
 
 import argparse
-import json
-import random
+import os
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -18,31 +18,36 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def seconds(args, scratch, every, steps):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([args.sextant, "train", args.config, f"train.steps={steps}", "optimizer.warmup=1", "train.threads=1",
+                    "train.eval_every=0", "checkpoint.at_end=false", "checkpoint.resume=never", f"data.cache={scratch}/cache",
+                    f"log.tensor_stats_every={every}", *args.settings, "--out", f"{scratch}/run", "--quiet"],
+                   check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--sextant", default=str(ROOT / "build/release/sextant"))
     parser.add_argument("--config", default=str(ROOT / "configs/demo.toml"))
     parser.add_argument("settings", nargs="*")
     args = parser.parse_args()
+    steps = {0: [], 1: []}
     with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run([args.sextant, "train", args.config, f"train.steps={args.steps}", "train.eval_every=0",
-                        "checkpoint.at_end=false", "log.tensor_stats_every=2", *args.settings, "--out", f"{scratch}/run",
-                        "--quiet"], check=True, stdout=subprocess.DEVNULL)
-        lines = [json.loads(line) for line in (Path(scratch) / "run/metrics.jsonl").read_text().splitlines()][10:]
-    pairs = [(a["step_s"], b["step_s"]) for a, b in zip(lines[0::2], lines[1::2])]
-    assert all("weight_rms" in b and "weight_rms" not in a for a, b in zip(lines[0::2], lines[1::2]))
-
-    def share(chosen):
-        return statistics.median(b for _, b in chosen) / statistics.median(a for a, _ in chosen) - 1
-
-    random.seed(1)
-    resampled = sorted(share(random.choices(pairs, k=len(pairs))) for _ in range(1000))
-    plain, measuring = (1000 * statistics.median(side) for side in zip(*pairs))
-    print(f"{Path(args.config).name} {' '.join(args.settings)}: {len(pairs)} pairs of steps")
-    print(f"  a step {plain:.1f} ms, a measuring step {measuring:.1f} ms")
-    print(f"  every step: {100 * share(pairs):+.2f} % of a step (95 %: {100 * resampled[25]:+.2f} to {100 * resampled[974]:+.2f})")
-    print(f"  every 100 steps: {share(pairs):+.4f} %")
+        seconds(args, scratch, 0, 2)  # tokenizes
+        for _ in range(args.rounds):
+            for every in steps:
+                short = seconds(args, scratch, every, 2)
+                steps[every].append((seconds(args, scratch, every, 2 + args.steps) - short) / args.steps)
+    plain, measuring = (1000 * statistics.median(steps[every]) for every in (0, 1))
+    print(f"{Path(args.config).name}: a step {plain:.1f} ms of processor time, a measuring step {measuring:.1f} ms")
+    for every, of in steps.items():
+        print(f"  every={every}: " + ", ".join(f"{1000 * s:.1f}" for s in of))
+    share = measuring / plain - 1
+    print(f"  every step: {100 * share:+.2f} %, every 100 steps: {share:+.4f} %")
 
 
 if __name__ == "__main__":

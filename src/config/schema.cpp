@@ -109,7 +109,7 @@ constexpr Section kSections[] = {
     {"train", "How long and how carefully."},
     {"offload", "What is kept in the host's memory in place of the device's. The same numbers come out.", Affects::execution},
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
-    {"log", "Who is told of a run.", Affects::execution},
+    {"log", "What else is measured of a run, and who is told.", Affects::execution},
 };
 
 constexpr Key kKeysBeforeAxes[] = {

@@ -58,6 +58,8 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
   ScratchRun scratch("metric-fields");
   const std::vector<std::vector<std::string>> runs{
       {"train.eval_every=1"},
+      {"train.precision=fp8", "log.tensor_stats_every=1", "log.grad_noise_scale=true", "batch.microbatch=2",
+       "train.eval_every=0"},
       {"mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},
       {"mesh.dp=2", "mesh.zero=3", "batch.microbatch=2"},
       {"optimizer.clip=0", "train.loss_scale.initial=8", "train.eval_every=0"},

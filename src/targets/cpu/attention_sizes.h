@@ -19,6 +19,11 @@ inline int64_t attend_scratch(int64_t dim) {
   return kScoreBytes + std::max(multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock));
 }
 
+// The largest logits of so many heads, in front of the scratch of threads.
+inline int64_t logit_bytes(int64_t heads) {
+  return round_up(heads * int64_t{sizeof(double)}, 64);
+}
+
 // Scores and their gradients, then the GEMMs' scratch.
 inline int64_t attend_backward_scratch(int64_t dim) {
   int64_t gemms = std::max({multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock),

@@ -114,10 +114,10 @@ Bytes task_numbers(const KernelQuery& query) {
   return {query.out[0].shape.count() * task_sums(query).n};
 }
 
-// A number for every sequence and head.
-Bytes number_of_heads(const KernelQuery& query) {
-  int64_t heads = local_heads(query.attrs, query.in[0].shape[2]).q;
-  return {query.in[0].shape[0] * heads * int64_t{sizeof(double)}};
+// A number for every sequence and head, and scores for every thread.
+Bytes attention_logits(const KernelQuery& query) {
+  LocalHeads heads = local_heads(query.attrs, query.in[0].shape[2]);
+  return {logit_bytes(query.in[0].shape[0] * heads.q) + attention<attend_scratch>(query).n};
 }
 
 // Three bins for each task.
@@ -258,7 +258,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_backward, {cpu::attention<cpu::attend_backward_scratch>}},
       {&ops::attention_cached, {cpu::attention<cpu::attend_scratch>}},
-      {&ops::attention_logits, {cpu::number_of_heads}},
+      {&ops::attention_logits, {cpu::attention_logits}},
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
       {&ops::change_statistics, {cpu::task_numbers}},

@@ -1,5 +1,8 @@
 // In f64 too everything goes through f32, so that both precisions write the same bytes.
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <type_traits>
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/blocks.h"
@@ -15,9 +18,12 @@ void run_absmax(const KernelCall& call) {
     int64_t n = call.in[0].count();
     double* partials = reinterpret_cast<double*>(call.workspace);
     for_blocks(call.team, n, kElementsPerTask, [&](int64_t begin, int64_t end) {
-      T largest = 0;
-      for (int64_t i = begin; i < end; ++i) largest = larger_magnitude(largest, x[i]);
-      partials[begin / kElementsPerTask] = static_cast<double>(largest);
+      // As bits magnitudes are ordered as numbers are, with NaN above all: a loop of vectors.
+      using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+      Bits largest = 0;
+      for (int64_t i = begin; i < end; ++i)
+        largest = std::max(largest, std::bit_cast<Bits>(x[i]) & std::numeric_limits<Bits>::max());
+      partials[begin / kElementsPerTask] = static_cast<double>(std::bit_cast<T>(largest));
     });
     double largest = 0;
     for (int64_t task = 0; task < ceil_div(n, kElementsPerTask); ++task)
