@@ -47,7 +47,7 @@ def train(asked, config, steps, settings, out):
     """The exit code, what was printed, and the processor time in seconds."""
     subprocess.run(["rm", "-rf", out], check=True)
     command = [asked.sextant, "train", config, f"train.steps={steps}", "train.eval_every=0", "checkpoint.at_end=false",
-               "train.check_replicas_every=0", "--quiet", "--out", out, *settings]
+               "train.check_replicas_every=0", "optimizer.warmup=0", "--quiet", "--out", out, *settings]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

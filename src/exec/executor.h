@@ -13,8 +13,8 @@
 
 #include "base/trace.h"
 #include "comm/rank_context.h"
-#include "exec/step_checks.h"
 #include "exec/drawn_piece.h"
+#include "exec/step_checks.h"
 #include "exec/tensor.h"
 #include "ir/plan.h"
 #include "ir/program.h"
@@ -80,8 +80,8 @@ class Bound : public StateView {
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
 
-  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only where
-  // checks_ops: elsewhere nothing may be asked for.
+  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only
+  // where checks_ops: elsewhere nothing may be asked for.
   void set_checks(const StepChecks& checks) { checks_ = checks; }
   virtual bool checks_ops() const { return false; }
 

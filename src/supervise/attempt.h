@@ -43,7 +43,7 @@ struct Attempt {
   std::optional<int> rank = {};  // by which it failed, and its host
   std::string host = {};
   std::optional<int64_t> corrupt_rank = {};  // that a check found to be wrong
-  LostSeconds lost = {};  // by its end, and before the next one trains
+  LostSeconds lost = {};                     // by its end, and before the next one trains
 };
 
 inline double seconds_between(WallTime from, WallTime to) {

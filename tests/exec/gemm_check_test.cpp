@@ -158,8 +158,7 @@ TEST(GemmCheck, AFlippedBitIsFoundInWhatIsAddedUp) {
 
 TEST(GemmCheck, AFlippedBitIsFoundInLargeProducts) {
   for (int bit = -5; bit < 8; ++bit)
-    EXPECT_TRUE(check<float>({.m = 8, .n = 512, .k = 512, .b = Stored::columns, .flips = 1, .bit = bit}).found)
-        << bit;
+    EXPECT_TRUE(check<float>({.m = 8, .n = 512, .k = 512, .b = Stored::columns, .flips = 1, .bit = bit}).found) << bit;
 }
 
 TEST(GemmCheck, AFaultThatComesAgainIsPersistent) {
