@@ -2,14 +2,16 @@
 """What the checks for silent corruption cost (docs/running.md): runs of one model with and without them, in turn, so that
 both sides of every ratio come from one run of this program.
 
-  bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 12] [--turns 3]
+  bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 10] [--turns 3]
   bench/checks.py --clean STEPS    trains the tiny model for so many steps with every check on, and says what they raised
 
-Of every run the first steps are left out, and the median of the rest counts; of the turns the least."""
+Two figures of a step: its processor time, that of a long run less that of a short one, which other work on the machine
+disturbs little; and the median of its time by the clock. Of the turns the least counts."""
 import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -42,42 +44,51 @@ CLEAN = [
 
 
 def train(asked, config, steps, settings, out):
+    """The exit code, what was printed, and the processor time in seconds."""
+    subprocess.run(["rm", "-rf", out], check=True)
     command = [asked.sextant, "train", config, f"train.steps={steps}", "train.eval_every=0", "checkpoint.at_end=false",
-               "train.check_replicas_every=0", "--quiet", "--out", out, *settings]
+               "train.check_replicas_every=0", "optimizer.warmup=0", "--quiet", "--out", out, *settings]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (done.returncode, done.stdout + done.stderr,
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def step_seconds(asked, settings, folder):
+    """Of the processor, and by the clock."""
     out = os.path.join(folder, "run")
-    subprocess.run(["rm", "-rf", out], check=True)
-    code, said = train(asked, asked.config, asked.steps, settings, out)
-    if code != 0:
-        sys.exit(said)
+    used = {}
+    for steps in (WARM_UP, WARM_UP + asked.steps):
+        code, said, used[steps] = train(asked, asked.config, steps,
+                                        [f"data.cache={os.path.join(folder, 'cache')}", *settings], out)
+        if code != 0:
+            sys.exit(said)
     with open(os.path.join(out, "metrics.jsonl")) as lines:
-        return statistics.median([json.loads(line)["step_s"] for line in lines][WARM_UP:])
+        clock = statistics.median([json.loads(line)["step_s"] for line in lines][WARM_UP:])
+    return (used[WARM_UP + asked.steps] - used[WARM_UP]) / asked.steps, clock
 
 
 def print_costs(asked, folder):
     print(f"{asked.config}, {asked.steps} steps, {asked.turns} turns, {platform.machine()} with {os.cpu_count()} cores\n")
+    step_seconds(asked, ONE, folder)  # which makes the cache
     for title, base, sides in SIDES:
         least = {}
         for _ in range(asked.turns):
             for name, settings in sides:
-                seconds = step_seconds(asked, [*base, *settings], folder)
-                least[name] = min(seconds, least.get(name, seconds))
-        plain = least["no check"]
+                now = step_seconds(asked, [*base, *settings], folder)
+                least[name] = [min(pair) for pair in zip(now, least.get(name, now))]
         for name, _ in sides:
-            print(f"{title:<9} {name:<26} {1e3 * least[name]:8.1f} ms a step {100 * (least[name] / plain - 1):+7.2f} %",
-                  flush=True)
+            more = [f"{1e3 * own:8.1f} ms {100 * (own / plain - 1):+6.1f} %"
+                    for own, plain in zip(least[name], least["no check"])]
+            print(f"{title:<9} {name:<26} processor {more[0]}   clock {more[1]}", flush=True)
 
 
 def print_alarms(asked, folder):
     failed = False
     for name, config, settings in CLEAN:
         out = os.path.join(folder, "clean")
-        subprocess.run(["rm", "-rf", out], check=True)
-        code, said = train(asked, config, asked.clean, ["train.log_every=100000", *settings], out)
+        code, said, _ = train(asked, config, asked.clean, ["train.log_every=100000", *settings], out)
         with open(os.path.join(out, "metrics.jsonl")) as lines:
             steps = sum(1 for _ in lines)
         with open(os.path.join(out, "events.jsonl")) as lines:
@@ -93,7 +104,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--sextant", default="build/release/sextant")
     arguments.add_argument("--config", default="configs/demo.toml")
-    arguments.add_argument("--steps", type=int, default=12)
+    arguments.add_argument("--steps", type=int, default=10)
     arguments.add_argument("--turns", type=int, default=3)
     arguments.add_argument("--clean", type=int, metavar="STEPS")
     asked = arguments.parse_args()

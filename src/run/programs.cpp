@@ -47,7 +47,7 @@ double checked_gemms(const RunConfig& run, const Target& target) {
           {.place = run.place_of(key),
            .got = fmt::format("{} on a device ({}) whose kernels do not check themselves", share, target.name),
            .expected = "0, or device = \"cpu\"",
-           .hint = "train.check_replicas_every and train.check_microbatch_every work on every device"});
+           .hint = "train.check_replicas_every works on every device"});
   return run.train.check_gemms;
 }
 

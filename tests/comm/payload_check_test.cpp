@@ -16,53 +16,54 @@ namespace sextant {
 namespace {
 
 constexpr std::chrono::seconds kPayloadTimeout{20};
-constexpr int kRanks = 3, kVictim = 1;
-constexpr size_t kCount = 30;
+constexpr int kPayloadRanks = 3, kPayloadVictim = 1;
+constexpr size_t kPayloadCount = 30;
 
-using Collective = void (*)(Channel& channel, const Group& group);
+using CheckedCollective = void (*)(Channel& channel, const Group& group);
 
 std::vector<float> own_numbers(int rank) {
-  std::vector<float> numbers(kCount);
-  for (size_t i = 0; i < kCount; ++i) numbers[i] = static_cast<float>(rank + 1) + static_cast<float>(i) / 7;
+  std::vector<float> numbers(kPayloadCount);
+  for (size_t i = 0; i < kPayloadCount; ++i) numbers[i] = static_cast<float>(rank + 1) + static_cast<float>(i) / 7;
   return numbers;
 }
 
 void reduce_all(Channel& channel, const Group& group) {
-  std::vector<float> data = own_numbers(group.self), scratch(2 * kCount);
+  std::vector<float> data = own_numbers(group.self), scratch(2 * kPayloadCount);
   all_reduce(channel, group, {checks::bytes_of(data), checks::bytes_of(scratch)});
 }
 void gather_all(Channel& channel, const Group& group) {
-  std::vector<float> own = own_numbers(group.self), whole(kCount * kRanks);
+  std::vector<float> own = own_numbers(group.self), whole(kPayloadCount * kPayloadRanks);
   all_gather(channel, group, std::as_bytes(std::span(own)), checks::bytes_of(whole));
 }
 void scatter_sums(Channel& channel, const Group& group) {
-  std::vector<float> parts = own_numbers(group.self), own(kCount / kRanks), scratch(kCount / kRanks);
+  std::vector<float> parts = own_numbers(group.self), own(kPayloadCount / kPayloadRanks),
+                     scratch(kPayloadCount / kPayloadRanks);
   reduce_scatter(channel, group, {std::as_bytes(std::span(parts)), checks::bytes_of(own), checks::bytes_of(scratch)});
 }
 void exchange_all(Channel& channel, const Group& group) {
-  std::vector<float> parts = own_numbers(group.self), received(kCount);
+  std::vector<float> parts = own_numbers(group.self), received(kPayloadCount);
   all_to_all(channel, group, std::as_bytes(std::span(parts)), checks::bytes_of(received));
 }
 
 // Three of them, so that what is kept between collectives is used again.
-std::vector<RankEnd> run_checked(Collective collective, bool verify, bool flip) {
-  ThreadHub hub(kRanks, kPayloadTimeout);
-  return run_ranks(hub, kRanks, [&](Transport& transport) {
+std::vector<RankEnd> run_checked(CheckedCollective collective, bool verify, bool flip) {
+  ThreadHub hub(kPayloadRanks, kPayloadTimeout);
+  return run_ranks(hub, kPayloadRanks, [&](Transport& transport) {
     Channel channel{.transport = transport};
-    PayloadCheck check(kRanks);
+    PayloadCheck check(kPayloadRanks);
     const std::string place = "a collective";
     for (int time = 0; time < 3; ++time) {
-      check.begin(channel, {.verify = verify, .flip = flip && time == 2 && transport.rank() == kVictim}, place);
+      check.begin(channel, {.verify = verify, .flip = flip && time == 2 && transport.rank() == kPayloadVictim}, place);
       collective(channel, group_of_ranks({0, 1, 2}, transport.rank()));
     }
   });
 }
 
 TEST(PayloadCheck, AFlippedBitIsFoundByTheRankThatReceivedIt) {
-  for (Collective collective : {reduce_all, gather_all, scatter_sums, exchange_all}) {
+  for (CheckedCollective collective : {reduce_all, gather_all, scatter_sums, exchange_all}) {
     for (const RankEnd& end : run_checked(collective, true, false)) EXPECT_EQ(end.error, "");
     for (const RankEnd& end : run_checked(collective, false, true)) EXPECT_EQ(end.error, "") << "nobody looks";
-    std::string said = run_checked(collective, true, true)[kVictim].error;
+    std::string said = run_checked(collective, true, true)[kPayloadVictim].error;
     EXPECT_NE(said.find("a collective: rank 1 received"), std::string::npos) << said;
     EXPECT_NE(said.find("not those that were sent"), std::string::npos) << said;
   }

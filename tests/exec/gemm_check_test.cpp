@@ -38,7 +38,7 @@ double normal_number(const Random& random, uint64_t i) {
 }
 
 template <class T>
-std::vector<T> numbers(int64_t count, uint64_t seed, uint64_t stream, const Draw& draw) {
+std::vector<T> drawn_numbers(int64_t count, uint64_t seed, uint64_t stream, const Draw& draw) {
   Random random(seed, "gemm_check", stream);
   std::vector<T> drawn(static_cast<size_t>(count));
   for (size_t i = 0; i < drawn.size(); ++i) drawn[i] = static_cast<T>(draw(random, i));
@@ -46,7 +46,7 @@ std::vector<T> numbers(int64_t count, uint64_t seed, uint64_t stream, const Draw
 }
 
 // 64-byte blocks, so that both scratches are aligned and the sanitizer sees a step beyond their end.
-struct alignas(64) Line {
+struct alignas(64) AlignedLine {
   std::byte bytes[64];
 };
 
@@ -59,8 +59,8 @@ enum class Team { threads, task };
 
 template <class T>
 Judged check(const Product& p, const Draw& draw = normal_number, Team by = Team::threads) {
-  std::vector<T> a = numbers<T>(p.m * p.k, p.seed, 1, draw), b = numbers<T>(p.k * p.n, p.seed, 2, draw),
-                 c = numbers<T>(p.m * p.n, p.seed, 3, draw), bias = numbers<T>(p.n, p.seed, 4, draw);
+  std::vector<T> a = drawn_numbers<T>(p.m * p.k, p.seed, 1, draw), b = drawn_numbers<T>(p.k * p.n, p.seed, 2, draw),
+                 c = drawn_numbers<T>(p.m * p.n, p.seed, 3, draw), bias = drawn_numbers<T>(p.n, p.seed, 4, draw);
   Gemm<T> gemm{.m = p.m,
                .n = p.n,
                .k = p.k,
@@ -71,8 +71,8 @@ Judged check(const Product& p, const Draw& draw = normal_number, Team by = Team:
                .write = p.write,
                .bias = p.bias ? bias.data() : nullptr};
   static ThreadTeam team(2);
-  std::vector<Line> workspace(static_cast<size_t>(multiply_workspace(p.n, p.k, team.size()) / 64 + 1));
-  std::vector<Line> scratch(static_cast<size_t>(GemmCheckSizes(p.m, p.n, p.k).bytes() / 64));
+  std::vector<AlignedLine> workspace(static_cast<size_t>(multiply_workspace(p.n, p.k, team.size()) / 64 + 1));
+  std::vector<AlignedLine> scratch(static_cast<size_t>(GemmCheckSizes(p.m, p.n, p.k).bytes() / 64));
   GemmCheck check{.signs = {p.seed, "signs"},
                   .scratch = scratch.data()->bytes,
                   .verifies = true,
@@ -87,7 +87,7 @@ Judged check(const Product& p, const Draw& draw = normal_number, Team by = Team:
   return {check.found, check.fault};
 }
 
-std::vector<Product> products() {
+std::vector<Product> all_products() {
   std::vector<Product> all;
   uint64_t seed = 1;
   struct Size {
@@ -116,7 +116,7 @@ const std::vector<std::pair<const char*, Draw>> kWildNumbers = {
 
 TEST(GemmCheck, ARightProductPasses) {
   for (const auto& [name, draw] : kWildNumbers)
-    for (const Product& p : products())
+    for (const Product& p : all_products())
       for (Team by : {Team::threads, Team::task}) {
         auto where = [&] { return fmt::format("{}: {} x {} x {}, write {}", name, p.m, p.n, p.k, int(p.write)); };
         EXPECT_FALSE(check<float>(p, draw, by).found) << where();
@@ -169,12 +169,12 @@ TEST(GemmCheck, AFaultThatComesAgainIsPersistent) {
 
 TEST(GemmCheck, WhatIsCheckedHasTheSameBits) {
   Product p{.bias = true};
-  std::vector<float> a = numbers<float>(p.m * p.k, 1, 1, normal_number),
-                     b = numbers<float>(p.k * p.n, 1, 2, normal_number);
+  std::vector<float> a = drawn_numbers<float>(p.m * p.k, 1, 1, normal_number),
+                     b = drawn_numbers<float>(p.k * p.n, 1, 2, normal_number);
   std::vector<float> plain(static_cast<size_t>(p.m * p.n)), checked = plain;
   ThreadTeam team(2);
-  std::vector<Line> workspace(static_cast<size_t>(multiply_workspace(p.n, p.k, team.size()) / 64 + 1));
-  std::vector<Line> scratch(static_cast<size_t>(GemmCheckSizes(p.m, p.n, p.k).bytes() / 64));
+  std::vector<AlignedLine> workspace(static_cast<size_t>(multiply_workspace(p.n, p.k, team.size()) / 64 + 1));
+  std::vector<AlignedLine> scratch(static_cast<size_t>(GemmCheckSizes(p.m, p.n, p.k).bytes() / 64));
   GemmCheck check{.signs = {1, "signs"}, .scratch = scratch.data()->bytes, .verifies = true};
   Attrs attrs;
   Gemm<float> gemm{

@@ -72,10 +72,10 @@ class Corrupted : public testing::Test {
 TEST_F(Corrupted, AProductIsFoundAndItsRankNamed) {
   expect_found({"train.check_gemms=1"}, "flip_gemm@3", 0, "gemm");
   // Other seeds draw other products: forward, gradients of inputs and weights, the head.
-  for (int seed : {2, 3, 4, 5, 6, 7})
+  for (int seed : {2, 3, 4, 5})
     expect_found({"train.check_gemms=1", fmt::format("train.seed={}", seed), "mesh.dp=2"}, "flip_gemm@3:1", 1, "gemm");
   expect_found({"train.check_gemms=1", "mesh.tp=2", "mesh.pp=2", "train.seed=8"}, "flip_gemm@3:3", 3, "gemm");
-  for (int seed : {1, 2, 3, 4})
+  for (int seed : {1, 2, 3})
     expect_found({"train.check_gemms=1", fmt::format("train.seed={}", seed)}, "flip_gemm@3", 0, "gemm",
                  "tiny-moe.toml");
 }
@@ -121,10 +121,10 @@ TEST_F(Corrupted, ChecksChangeNothing) {
 
 TEST_F(Corrupted, NothingIsFoundInACleanRun) {
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"}) {
-    Found found = run({"train.check_gemms=1", "train.steps=30"}, "", file);
+    Found found = run({"train.check_gemms=1", "train.steps=12"}, "", file);
     EXPECT_EQ(found.text, "") << file;
   }
-  Found fp8 = run({"train.check_gemms=1", "train.precision=fp8", "train.steps=10"}, "");
+  Found fp8 = run({"train.check_gemms=1", "train.precision=fp8", "train.steps=5"}, "");
   EXPECT_EQ(fp8.text, "");
 }
 
