@@ -10,6 +10,7 @@
 #include "config/mesh_axes.h"
 #include "config/microbatches.h"
 #include "config/resolve.h"
+#include "ir/lane.h"
 #include "models/model.h"
 #include "ops/fp8_recipe.h"
 #include "ops/row_queues.h"
@@ -223,6 +224,18 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
   return schedule;
 }
 
+// A run that asks for activations on the host and has too few blocks to send any would only look like one.
+void require_offloaded_activations(const RunConfig& run, const std::vector<Program>& programs) {
+  for (const Program& program : programs)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops)
+        if (region.kind == RegionKind::forward && op.def->between_spaces && !once_per_step(op)) return;
+  throw UserError({.place = run.place_of("offload.activations"),
+                   .got = "\"block\", and no rank has a block whose activations are away long enough to leave",
+                   .expected = "at least two blocks behind it on the same rank and chunk",
+                   .hint = "use fewer pipeline stages or chunks, or offload.activations = \"none\""});
+}
+
 Offload offload_of(const RunConfig& run, DType weights) {
   if (run.offload.weights && weights != DType::bf16)
     throw UserError({.place = run.place_of("offload.weights"),
@@ -335,6 +348,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
       .train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}, .measure = {}};
   if (run.log.grad_noise_scale) programs.noise_parts = parts_of_microbatches(run, programs.train);
   // Whoever looks at the passes is shown why instead.
+  if (options.plan.offload.activations && !observe) require_offloaded_activations(run, programs.train);
   if (quantization.recipe && !observe) require_fp8(run, *quantization.recipe, programs.train);
   for (int64_t some : repeated_in(rounds)) {
     LowerOptions again = options;

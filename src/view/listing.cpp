@@ -169,6 +169,9 @@ std::string listing(const Program& program, const ListingFilter& filter) {
   if (program.arena_bytes > 0)
     out += fmt::format("memory {} bytes, of which {} keep their content from step to step\n",
                        human_count(program.arena_bytes), human_count(program.persistent_bytes));
+  if (program.host_arena.all > 0)
+    out += fmt::format("on the host {} bytes, of which {} keep their content from step to step\n",
+                       human_count(program.host_arena.all), human_count(program.host_arena.persistent));
   out += ops_text(ops);
   return filter.is_set() ? out : out + schedule_text(program);
 }

@@ -62,7 +62,7 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
        "train.eval_every=0"},
       {"mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},
       {"mesh.dp=2", "mesh.zero=3", "batch.microbatch=2"},
-      {"optimizer.clip=0", "train.loss_scale.initial=8", "train.eval_every=0"},
+      {"optimizer.clip=0", "train.loss_scale.initial=8", "train.eval_every=0", "offload.optimizer=true"},
       {"model.architecture=mixtral", "mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},
       {"model.architecture=mixtral", "model.experts.z_loss=0.01", "model.experts.drop_above=1", "train.eval_every=0"},
       {"model.architecture=deepseek_v3", "model.kv_heads=4", "model.experts.ffn=32", "train.eval_every=0"},

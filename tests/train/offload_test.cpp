@@ -52,17 +52,16 @@ const std::vector<MeshCase>& offload_meshes() {
       {"tp2", {"mesh.tp=2"}},
       {"pp2", {"mesh.pp=2"}},
       {"pp2_zb_h1", {"mesh.pp=2", "pipeline.schedule=zb-h1"}},
-      {"dualpipev", {"mesh.pp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2"}},
+      {"dualpipev", {"mesh.pp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2", "model.layers=8"}},
+      {"recomputed", {"train.recompute=full"}},
       {"combined", {"pipeline.schedule=combined-1f1b"}},
   };
   return meshes;
 }
 
 const std::vector<MeshCase>& offloads() {
-  static const std::vector<MeshCase> kinds{
-      {"optimizer", {"offload.optimizer=true"}},
-      {"activations", {"offload.activations=block"}},
-      {"both_recomputed", {"offload.optimizer=true", "offload.activations=block", "train.recompute=full"}}};
+  static const std::vector<MeshCase> kinds{{"optimizer", {"offload.optimizer=true"}},
+                                           {"all", {"offload.optimizer=true", "offload.activations=block"}}};
   return kinds;
 }
 
@@ -185,12 +184,31 @@ TEST(Offload, CopiesRunBesideCompute) {
       ++copies;
       beside += on_comm_lane(op) ? 1 : 0;
       behind_backward += region.kind == RegionKind::backward ? 1 : 0;
-      if (region.kind != RegionKind::update) EXPECT_TRUE(last_microbatch_only(op)) << op.path;
+      EXPECT_TRUE(region.kind == RegionKind::update || last_microbatch_only(op)) << op.path;
     }
   for (const Value& value : program.values) parameters += value.kind == ValueKind::parameter ? 1 : 0;
   EXPECT_EQ(behind_backward, parameters);
   EXPECT_EQ(copies, 3 * parameters + 3);  // gradient down, weight down and back; lr, scale, step
   EXPECT_EQ(beside, copies - 4);          // but the numbers, and the last
+}
+
+// Of a block that is far from its backward the device keeps nothing: the more layers, the more goes to the host and no
+// more stays.
+TEST(Offload, ActivationsOfBlocksLeaveTheDevice) {
+  ScratchRun scratch("offload-activations");
+  auto plan_with = [&](int layers, const char* kept) {
+    RunConfig run = scratch.config("tiny-llama.toml", offload_settings({fmt::format("model.layers={}", layers),
+                                                                        fmt::format("offload.activations={}", kept)}));
+    LoweredRun lowered = lower_run(run, resolve_spec(run), cpu_target(1));
+    const Program& program = lowered.programs.train[0];
+    return std::pair(program.arena_bytes - program.persistent_bytes, program.host_arena.all);
+  };
+  auto [six, six_away] = plan_with(6, "block");
+  auto [ten, ten_away] = plan_with(10, "block");
+  int64_t each = plan_with(10, "none").first - plan_with(9, "none").first;  // what a block saves
+  EXPECT_GT(each, 0);
+  EXPECT_EQ(ten, six);
+  EXPECT_EQ(ten_away - six_away, 4 * each);
 }
 
 TEST(Offload, PlanPricesTheHostLink) {
@@ -232,6 +250,7 @@ TEST(Offload, RefusesWhatItCannotDo) {
   EXPECT_TRUE(refused({"offload.weights=true"}, "offload.weights"));
   EXPECT_TRUE(refused({"offload.optimizer=true", "offload.weights=true"}, "offload.weights"));  // f32 on the CPU
   EXPECT_TRUE(refused({"offload.optimizer=true", "offload.to=nvme"}, "offload.to"));
+  EXPECT_TRUE(refused({"offload.activations=block", "model.layers=1"}, "offload.activations"));
 }
 
 }  // namespace
