@@ -82,7 +82,7 @@ TEST(PredictionInterval, ErrorsAreReadAsWritten) {
 // Of the errors of all sources that were held out, as the last `plan --validate --hold-out --write` left them.
 TEST(PredictionInterval, OfPublishedRunsIsCalibrated) {
   IntervalModel model = load_interval_model();
-  ASSERT_GT(model.errors().size(), 150u);
+  ASSERT_GT(model.errors().size(), 300u);
   Coverage coverage = coverage_of(model.errors(), kIntervalShare);
   EXPECT_GE(coverage.share(), 0.76);
   EXPECT_LE(coverage.share(), 0.86);
