@@ -73,27 +73,35 @@ std::set<std::string_view> sources_of(const std::vector<HeldOutError>& errors) {
   return sources;
 }
 
-// Errors over what is usual by other sources than theirs, sorted.
-std::vector<double> scores_of(const std::vector<HeldOutError>& errors, const std::set<std::string_view>& without) {
-  std::vector<double> scores;
+// Errors over what is usual by other sources than theirs, sorted. Rows of one source have much in common: those of a
+// source with many count for more, but not in proportion (as in a fit, validate/calibrate.cpp).
+std::vector<ErrorScore> scores_of(const std::vector<HeldOutError>& errors, const std::set<std::string_view>& without) {
+  std::vector<ErrorScore> scores;
   for (std::string_view source : sources_of(errors)) {
     if (without.contains(source)) continue;
     std::set<std::string_view> left_out = without;
     left_out.insert(source);
     UsualErrors usual(errors, left_out);
+    auto rows = static_cast<double>(std::ranges::count(errors, source, &HeldOutError::source));
     for (const HeldOutError& error : errors)
-      if (error.source == source) scores.push_back(std::abs(error.log_error) / usual.of(error.traits));
+      if (error.source == source)
+        scores.push_back({std::abs(error.log_error) / usual.of(error.traits), 1 / std::sqrt(rows)});
   }
-  std::ranges::sort(scores);
+  std::ranges::sort(scores, {}, &ErrorScore::value);
   return scores;
 }
 
-// Of the next score, with as many seen: at most this one in `share` of all cases.
-double conformal_quantile(const std::vector<double>& sorted, double share) {
+// At most this in `share` of all cases, the next score among them.
+double conformal_quantile(const std::vector<ErrorScore>& sorted, double share) {
   if (sorted.empty()) return 0;
-  double place = std::ceil(share * static_cast<double>(sorted.size() + 1));
-  auto at = static_cast<size_t>(std::clamp(place, 1.0, static_cast<double>(sorted.size())));
-  return sorted[at - 1];
+  double all = 0, passed = 0;
+  for (const ErrorScore& score : sorted) all += score.weight;
+  all += all / static_cast<double>(sorted.size());
+  for (const ErrorScore& score : sorted) {
+    passed += score.weight;
+    if (passed >= share * all) return score.value;
+  }
+  return sorted.back().value;
 }
 
 std::string quoted(const std::string& text) {

@@ -53,6 +53,11 @@ struct PredictionInterval {
 
 constexpr double kIntervalShare = 0.8;
 
+// An error over what is usual by the other sources.
+struct ErrorScore {
+  double value = 0, weight = 0;
+};
+
 // A conformal interval: the quantile of errors over what errors of that kind usually are. What is usual is the mean of
 // all, times how much larger the errors of each trait are, drawn to 1 where few rows have it.
 class IntervalModel {
@@ -65,7 +70,7 @@ class IntervalModel {
 
  private:
   std::vector<HeldOutError> errors_;
-  std::vector<double> scores_;  // errors over what is usual by the other sources, sorted
+  std::vector<ErrorScore> scores_;
 };
 
 // The share of rows that fall into the interval learned from all sources but their own, and the median of these

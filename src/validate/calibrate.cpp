@@ -121,7 +121,9 @@ class Fit {
 
   static bool counts(const ValidationRow& row, const std::string& machine, Models models) {
     if (row.run.machine != machine || !row.predicted() || !row.measured_s) return false;
-    return models == Models::dense ? row.published.judged() && row.published.timed() : row.published.judged_experts();
+    const PublishedRun& run = row.published;
+    // Dense rows in fewer than 16 bits are judged, and nothing is fitted on them.
+    return models == Models::dense ? run.judged() && run.timed() && run.half() : run.judged_experts();
   }
 
   const ValidationRow& row(size_t i) const { return validation_.rows()[i]; }
