@@ -84,6 +84,7 @@ class Trials:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             self.reference.update(zip(others, pool.map(self.undisturbed, others)))
         self.reference[SHRINKING] = self.undisturbed(first, *REPRODUCIBLE)
+        self.reference_files = last_tensors(self.work / f"reference-{first.replace(' ', '-')}-{len(REPRODUCIBLE)}" / "run")
 
     def undisturbed(self, mesh, *more):
         folder = self.work / f"reference-{mesh.replace(' ', '-')}-{len(more)}"
@@ -180,6 +181,9 @@ class Trials:
             meshes = [line.split("mesh: ")[1][:4] for line in log.splitlines() if "mesh: dp" in line]
             if meshes[:1] != ["dp 3"] or meshes[-1:] != ["dp 4"]:
                 raise Broken(f"the run was to shrink to dp 3 and grow to dp 4 again, not {meshes}\n{ended.told()}")
+            # A norm in f32 does not show every bit of the weights.
+            if last_tensors(out) != self.reference_files:
+                raise Broken(f"weights or optimizer states are not those of one undisturbed rank\n{ended.told()}")
             self.check(out, SHRINKING, ended, ["slot lost"], 2 * EVERY)
         except Broken as problem:
             self.tell_broken(number, f"{SHRINKING} zero {zero}", "mpirun", problem, folder)
@@ -262,6 +266,15 @@ class Trials:
             lines.append(f"goodput   {100 * measured:.1f} % measured, {100 * predicted:.1f} % by plan's formula (means of {len(self.goodput)} runs)")
         lines += [f"left out  {what}" for what in self.left_out]
         return "\n".join(lines)
+
+
+def last_tensors(out):
+    """Weights and optimizer states of the last checkpoint, as bytes."""
+    last = out / f"step-{STEPS:06}"
+    files = {path.name: path.read_bytes() for path in sorted(last.glob("*.safetensors"))}
+    if len(files) < 2:
+        raise Broken(f"{last} has {sorted(files)}, not weights and states")
+    return files
 
 
 def ranks_of(out):
