@@ -196,13 +196,6 @@ Attrs rope_attrs(const Heads& heads, const Rope& rope) {
   return attrs;
 }
 
-// The documents of a sequence, on average over a microbatch, that attention has room for as a ragged batch: those of
-// 512 tokens, and one that its ends cut. Of shorter ones there may be more; they take a slower kernel.
-int64_t documents_planned_for(int64_t positions) {
-  constexpr int64_t kShort = 512;
-  return 1 + ceil_div(positions, kShort);
-}
-
 ValueId with_temperature(Builder& b, ValueId qkv, const Attention& spec) {
   Attrs attrs = spec.heads.attrs();
   attrs.set("positions", spec.temperature->positions);
@@ -245,9 +238,6 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
       spec.dropout.add_to(attrs);
     }
     const OpDef& op = spec.sinks != kNoValue ? ops::sink_attention : ops::attention;
-    bool ring = b.ranks(AxisRole::context) > 1 && !all_to_all;
-    if (spec.begins != kNoValue && spec.sinks == kNoValue && !ring)
-      attrs.set("sequence_documents", documents_planned_for(positions));
     ValueId y = b.op(op, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }
