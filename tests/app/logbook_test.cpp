@@ -14,12 +14,12 @@ namespace {
 // What differs from run to run, and from machine to machine in the last digits.
 std::string with_open_numbers(std::string text, const std::string& place) {
   for (size_t at = 0; (at = text.find(place)) != text.npos;) text.replace(at, place.size(), "PLACE");
-  for (const auto& [found, put] : std::vector<std::pair<const char*, const char*>>{
-           {R"(\d{4}-\d\d-\d\d)", "DATE"},
-           {R"(\d\d:\d\d:\d\d)", "TIME"},
-           {R"(\d+(\.\d+)? m?s (of steps|lost))", "N s $2"},
-           {R"(\d+\.\d+)", "N"},
-           {R"(rank 0 on [^\n]+)", "rank 0 on HOST"}})
+  for (const auto& [found, put] :
+       std::vector<std::pair<const char*, const char*>>{{R"(\d{4}-\d\d-\d\d)", "DATE"},
+                                                        {R"(\d\d:\d\d:\d\d)", "TIME"},
+                                                        {R"(\d+(\.\d+)? m?s (of steps|lost))", "N s $2"},
+                                                        {R"(\d+\.\d+)", "N"},
+                                                        {R"(rank 0 on [^\n]+)", "rank 0 on HOST"}})
     text = std::regex_replace(text, std::regex(found), put);
   return text;
 }
@@ -47,8 +47,9 @@ TEST(Logbook, TellsTheStoryOfARun) {
       config_path("tiny-llama.toml"), place / "cache", place / "run");
   Outcome killed = run_command("run " + settings + "train.steps=20 --inject kill@13");
   ASSERT_EQ(killed.code, 0) << killed.output;
-  ASSERT_EQ(run_command(fmt::format("log {} --note 'a larger learning rate from here on, on two ranks'", place / "run")).code,
-            0);
+  ASSERT_EQ(
+      run_command(fmt::format("log {} --note 'a larger learning rate from here on, on two ranks'", place / "run")).code,
+      0);
   Outcome changed = run_command("train " + settings + "train.steps=40 mesh.dp=2 optimizer.lr=3");
   ASSERT_EQ(changed.code, 0) << changed.output;
   Outcome log = run_command("log " + (place / "run"));

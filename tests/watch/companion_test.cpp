@@ -26,7 +26,8 @@ size_t count_of(std::string_view text, std::string_view part) {
 
 TEST(LiveTensorboards, GrowWithTheRunAndBeginAgainWithIt) {
   RunFiles files("board");
-  files.write("r/events.jsonl", "{\"time\":\"2026-11-17T18:03:54.000Z\",\"event\":\"start\",\"step\":1,\"text\":\"begun\"}\n");
+  files.write("r/events.jsonl",
+              "{\"time\":\"2026-11-17T18:03:54.000Z\",\"event\":\"start\",\"step\":1,\"text\":\"begun\"}\n");
   files.write("r/metrics.jsonl", metrics_line(1, 5, ",\"own_s_by_rank\":[0.1,0.2]"));
   LiveTensorboard board(files / "r");
   EXPECT_TRUE(board.follow());
@@ -40,9 +41,8 @@ TEST(LiveTensorboards, GrowWithTheRunAndBeginAgainWithIt) {
   std::string after = read_file(first);
   EXPECT_TRUE(after.starts_with(before));
   EXPECT_EQ(after.substr(before.size()),
-            tensorboard_record(tensorboard_event(
-                *seconds_of_event_time("2026-11-17T18:03:54.000Z") + 1, 2,
-                {{"loss", 4}, {"tokens", 200}, {"step_s", 0.5}})));
+            tensorboard_record(tensorboard_event(*seconds_of_event_time("2026-11-17T18:03:54.000Z") + 1, 2,
+                                                 {{"loss", 4}, {"tokens", 200}, {"step_s", 0.5}})));
   // As a resumed run writes it: another file with the steps that count, and all events again.
   files.write("r/new", metrics_line(1, 5));
   std::filesystem::rename(files / "r/new", files / "r/metrics.jsonl");

@@ -34,7 +34,8 @@ TEST(OpComparisons, NameTheSlowOpItsRankAndItsStep) {
   for (int rank = 0; rank < 4; ++rank)
     for (int step = 100; step <= 1000; step += 100) {
       bool slow = rank == 2 && step >= 600;
-      files.append(fmt::format("r/ops/rank-{}.jsonl", rank), timed_line(step, rank, slow ? 9 : 4.2, 1.05, slow ? 2 : 7));
+      files.append(fmt::format("r/ops/rank-{}.jsonl", rank),
+                   timed_line(step, rank, slow ? 9 : 4.2, 1.05, slow ? 2 : 7));
     }
   files.append("r/ops/rank-0.jsonl", "{\"step\":1100,\"ra");  // torn
   OpComparison found = compare_ops(files / "r");
@@ -70,8 +71,7 @@ TEST(OpComparisons, NeedNoPlanAndNoTimes) {
   files.write("r/metrics.jsonl", metrics_line(1, 5));
   OpComparison none = compare_ops(files / "r");
   EXPECT_TRUE(none.ops.empty() && !none.plan && op_comparison_text(none).empty());
-  for (int step = 1; step <= 8; ++step)
-    files.append("r/ops/rank-0.jsonl", timed_line(step, 0, step > 4 ? 8 : 4, 1, 1));
+  for (int step = 1; step <= 8; ++step) files.append("r/ops/rank-0.jsonl", timed_line(step, 0, step > 4 ? 8 : 4, 1, 1));
   OpComparison found = compare_ops(files / "r");
   EXPECT_EQ(op_named(found, "linear").since_step, 5);
   EXPECT_FALSE(op_named(found, "linear").rank);
