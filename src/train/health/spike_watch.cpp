@@ -7,22 +7,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "train/health/median.h"
 
 namespace sextant {
 
 namespace {
 
-// A standard deviation of normal values in terms of their median absolute deviation.
-constexpr double kDeviationsPerMad = 1.4826;
 // A loss that hardly varies must not make a spike of its next movement.
 constexpr double kLeastLossRise = 0.1, kLeastNormRise = 1.0;  // of the median
-
-double median_of(std::vector<double> values) {
-  auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
 
 double spike_limit(const std::vector<double>& values, double median, double threshold, double least_rise) {
   std::vector<double> deviations;

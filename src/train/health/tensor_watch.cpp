@@ -6,27 +6,20 @@
 #include <cmath>
 #include <limits>
 
+#include "train/health/median.h"
+
 namespace sextant {
 
 namespace {
 
-// A standard deviation of normal values in terms of their median absolute deviation.
-constexpr double kSigmasPerMad = 1.4826;
 constexpr double kSigmas = 10;  // beyond the median
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-double median_of_series(std::vector<double> values) {
-  auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
 
 // Of neighbouring values, as if they differed by noise alone.
 double noise_between(const std::vector<double>& values) {
   std::vector<double> changes;
   for (size_t i = 1; i < values.size(); ++i) changes.push_back(std::fabs(values[i] - values[i - 1]));
-  return kSigmasPerMad * median_of_series(std::move(changes)) / std::sqrt(2.0);
+  return kDeviationsPerMad * median_of(std::move(changes)) / std::sqrt(2.0);
 }
 
 enum class Scale : uint8_t { shares, logarithms };  // in which values are compared
@@ -90,7 +83,7 @@ std::optional<double> TensorWatch::excess(const Detector& detector, const Series
   auto in_scale = [&](double x) { return shares ? x : std::log(std::max(x, std::numeric_limits<double>::min())); };
   std::vector<double> history;
   for (auto at = series.values.begin(); at != history_end; ++at) history.push_back(in_scale(*at));
-  double median = median_of_series(history), change = in_scale(value) - median;
+  double median = median_of(history), change = in_scale(value) - median;
   double limit = change > 0 ? detector.least_rise : detector.least_fall;
   if (std::fabs(change) <= limit || (change > 0 && value <= detector.above)) return std::nullopt;
   limit = std::max(limit, kSigmas * noise_between(history));

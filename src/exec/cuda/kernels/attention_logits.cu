@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kThreads) largest_logits(Logits<T> a, uint32_t
   if (row >= a.sequences * a.heads.q * a.length) return;
   int64_t i = row % a.length, head = row / a.length % a.heads.q, b = row / a.length / a.heads.q;
   const T* sequence = a.qkv + b * a.length * a.width;
-  const T *q = sequence + i * a.width + a.heads.q_at(head),
-          *keys = sequence + a.heads.k_at(head * a.heads.kv / a.heads.q);
+  const T *q = sequence + i * a.width + head * a.heads.dim,
+          *keys = sequence + (a.heads.q + head * a.heads.kv / a.heads.q) * a.heads.dim;
   int64_t first = a.range.window > 0 ? max(int64_t{0}, i + 1 - a.range.window) : 0;
   if (a.range.chunk > 0) first = max(first, i / a.range.chunk * a.range.chunk);
   if (a.begins) first = max(first, min(static_cast<int64_t>(a.begins[b * a.length + i]), i));
