@@ -30,13 +30,11 @@ struct KnownText {
   std::string KnownRun::*field;
   bool needed;
 };
-constexpr std::array kTexts{KnownText{"about", &KnownRun::about, true},
-                            KnownText{"source", &KnownRun::source, true},
-                            KnownText{"date", &KnownRun::date, true},
-                            KnownText{"known", &KnownRun::known, true},
-                            KnownText{"machine", &KnownRun::machine, true},
-                            KnownText{"software", &KnownRun::software, true},
-                            KnownText{"assumed", &KnownRun::assumed, false}};
+constexpr std::array kTexts{
+    KnownText{"about", &KnownRun::about, true},     KnownText{"source", &KnownRun::source, true},
+    KnownText{"date", &KnownRun::date, true},       KnownText{"known", &KnownRun::known, true},
+    KnownText{"machine", &KnownRun::machine, true}, KnownText{"software", &KnownRun::software, true},
+    KnownText{"assumed", &KnownRun::assumed, false}};
 struct KnownNumber {
   std::string_view key;
   std::optional<double> KnownRun::*field;

@@ -34,12 +34,12 @@ std::string known_runs_text(const std::vector<KnownRunResult>& results) {
                                     r.inside() ? "" : " (no)"),
                         r.measured_tflops, r.tflops_per_device);
   auto inside = std::ranges::count_if(results, &KnownRunResult::inside);
-  return text + fmt::format(
-                    "\nmedian error {:.1f} % by tables, {:.1f} % fitted; {} of {} measured steps lie in the interval, (no) "
-                    "marks the others\nsources, dates and what is assumed: data/known_runs.toml\n",
-                    100 * median_error(results, [](const auto& r) { return r.tables_error(); }),
-                    100 * median_error(results, [](const auto& r) { return r.fitted_error(); }), inside,
-                    results.size());
+  return text +
+         fmt::format(
+             "\nmedian error {:.1f} % by tables, {:.1f} % fitted; {} of {} measured steps lie in the interval, (no) "
+             "marks the others\nsources, dates and what is assumed: data/known_runs.toml\n",
+             100 * median_error(results, [](const auto& r) { return r.tables_error(); }),
+             100 * median_error(results, [](const auto& r) { return r.fitted_error(); }), inside, results.size());
 }
 
 std::string known_runs_json(const std::vector<KnownRunResult>& results) {

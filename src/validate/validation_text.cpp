@@ -93,9 +93,9 @@ nlohmann::ordered_json summaries_json(const std::map<std::string, ErrorSummary>&
 
 std::string validation_text(const Validation& validation, const ValidationFigures& tables,
                             const ValidationFigures& fitted) {
-  std::string out = fmt::format(
-      "{} rows; {} can be converted; of the {} judged (dense, A, layout given) {} are predicted\n\n",
-      fitted.rows, fitted.converted, fitted.judged, fitted.judged_converted);
+  std::string out =
+      fmt::format("{} rows; {} can be converted; of the {} judged (dense, A, layout given) {} are predicted\n\n",
+                  fitted.rows, fitted.converted, fitted.judged, fitted.judged_converted);
   out += errors_line("published tables only", tables) + errors_line("fitted efficiencies", fitted);
   out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n",
                      fitted.pairs.right, fitted.pairs.pairs);
