@@ -278,6 +278,10 @@ void check_offload(const RunConfig& run, Complaints& complaints) {
                    {.got = "weights are offloaded, and the update that reads them runs on the device",
                     .expected = "offload.optimizer = true too"});
   if (!offload.optimizer) return;
+  if (run.train.precision == "fp16")
+    complaints.add(run, {"offload.optimizer", "train.precision"},
+                   {.got = "master weights of fp16 are not updated on the host yet",
+                    .expected = "train.precision = \"bf16\", or offload.optimizer = false"});
   if (run.optimizer.name != "adamw")
     complaints.add(run, {"offload.optimizer", "optimizer.name"},
                    {.got = fmt::format("the step of {} does not run on the host", run.optimizer.name),

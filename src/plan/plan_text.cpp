@@ -56,10 +56,10 @@ const RankClass& largest(const RunPlan& p) {
                            [](const RankClass& a, const RankClass& b) { return a.memory.total() < b.memory.total(); });
 }
 
-std::string host_text(const HostParts& host, bool low_halves) {
+std::string host_text(const HostParts& host, bool masters) {
   std::string out = line("and on the host, at the start too", host.total());
   if (host.optimizer > 0)
-    out += line(low_halves ? "of it optimizer, master weights" : "of it optimizer state", host.optimizer);
+    out += line(masters ? "of it optimizer, master weights" : "of it optimizer state", host.optimizer);
   if (host.activations > 0) out += line("of it activations", host.activations);
   if (host.passing > 0) out += line("of it gradients, weights to update", host.passing);
   return out;
@@ -84,7 +84,7 @@ std::string memory_text(const RunPlan& p) {
   out += line("in all, allocated at the start", m.total() - m.overhead);
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
-  if (rank.host.total() > 0) out += host_text(rank.host, p.low_halves);
+  if (rank.host.total() > 0) out += host_text(rank.host, p.masters);
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
   if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
