@@ -39,13 +39,13 @@ double number_behind(std::string_view text, std::string_view key) {
   return static_cast<double>(number);
 }
 
-constexpr double StepTimes::*kFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
+constexpr double StepTimes::*kTimeFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
                                           &StepTimes::cpu,          &StepTimes::run_delay,  &StepTimes::throttled,
                                           &StepTimes::major_faults, &StepTimes::blocks_read};
 
 template <class Visit>
 void for_each_field(StepTimes& a, const StepTimes& b, Visit visit) {
-  for (double StepTimes::*field : kFields) visit(a.*field, b.*field);
+  for (double StepTimes::*field : kTimeFields) visit(a.*field, b.*field);
 }
 
 double upper_median(std::vector<double> numbers) {
@@ -186,10 +186,10 @@ std::optional<StepTimes> StepTimesMeter::take_means() {
 
 std::optional<Straggler> StragglerWatch::look(const std::optional<StepTimes>& own, int program, HostGroup& group) {
   auto ranks = static_cast<size_t>(group.size()), rank = static_cast<size_t>(group.rank());
-  constexpr size_t kFieldCount = std::size(kFields), kWidth = kFieldCount + 2;  // whether there are any, the Program
+  constexpr size_t kFieldCount = std::size(kTimeFields), kWidth = kFieldCount + 2;  // whether there are any, the Program
   std::vector<double> all(ranks * kWidth, 0);
   if (own)
-    for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kFields[field];
+    for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kTimeFields[field];
   all[rank * kWidth + kFieldCount] = own ? 1 : 0;
   all[rank * kWidth + kFieldCount + 1] = program;
   group.sum(all);
@@ -198,7 +198,7 @@ std::optional<Straggler> StragglerWatch::look(const std::optional<StepTimes>& ow
   std::vector<int> programs(ranks);
   for (size_t i = 0; i < ranks; ++i) {
     if (all[i * kWidth + kFieldCount] == 0) return std::nullopt;
-    for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kFields[field] = all[i * kWidth + field];
+    for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kTimeFields[field] = all[i * kWidth + field];
     programs[i] = static_cast<int>(all[i * kWidth + kFieldCount + 1]);
   }
   std::optional<Straggler> now = find_straggler(of_ranks, programs), before = std::exchange(seen_, now);
