@@ -99,7 +99,7 @@ struct Position {
   RankStatus alone;  // when there is no transport to keep it
   RankStatus& rank_status;
   Heartbeat heartbeat;
-  StepTimesMeter times;
+  RankTimesMeter times;
   StallWatch watch;
 
  private:

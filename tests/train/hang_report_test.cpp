@@ -88,13 +88,13 @@ TEST(HangReports, SayWhatAProcessOfThisHostDoes) {
   EXPECT_NE(text().find("is gone"), std::string::npos) << text();
 }
 
-StepTimes times(double waited, double cpu) {
+RankTimes times(double waited, double cpu) {
   return {.step = 0.1, .waited = waited, .cpu = cpu};
 }
 
 TEST(Stragglers, AreNamedWithTheirReason) {
-  StepTimes peer = times(0.08, 0.02), slow = times(0.01, 0.02);
-  auto reason = [&](StepTimes late) {
+  RankTimes peer = times(0.08, 0.02), slow = times(0.01, 0.02);
+  auto reason = [&](RankTimes late) {
     std::optional<Straggler> found = find_straggler({peer, late, peer}, {0, 0, 0});
     EXPECT_TRUE(found && found->rank == 1);
     return found ? name_of(found->reason) : "none";
@@ -116,7 +116,7 @@ TEST(Stragglers, AreNamedWithTheirReason) {
 }
 
 TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
-  StepTimes little = times(0.08, 0.02), much = times(0.01, 0.09);
+  RankTimes little = times(0.08, 0.02), much = times(0.01, 0.09);
   EXPECT_FALSE(find_straggler({little, much}, {0, 1}));  // two stages of a pipeline
   EXPECT_FALSE(find_straggler({little, little, little}, {0, 0, 0}));
   EXPECT_FALSE(find_straggler({times(0.08, 0.02), times(0.072, 0.02)}, {0, 0}));  // within a tenth of the step
@@ -136,7 +136,7 @@ TEST(Stragglers, OwnWorkAndWaitsAreTakenApart) {
   clock.pause();  // an evaluation
   ::usleep(1000);
   clock.begin_step(5, 5);
-  std::optional<StepTimes> means = clock.take_means();
+  std::optional<RankTimes> means = clock.take_means();
   ASSERT_TRUE(means);
   EXPECT_NEAR(means->waited, 0.015, 1e-9);
 }

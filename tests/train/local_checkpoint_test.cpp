@@ -96,7 +96,7 @@ TEST_F(LocalRuns, EveryMeshGoesOnFromTheLastCopyWithTheSameBits) {
   const MeshOfTest meshes[] = {{"one rank", {}},
                                {"dp2 tp2", {"mesh.dp=2", "mesh.tp=2"}},
                                {"zero1 in 8 bits", {"mesh.dp=2", "mesh.zero=1", "optimizer.state=int8"}},
-                               {"pp2 bf16", {"mesh.pp=2", "train.precision=bf16"}}};
+                               {"pp2", {"mesh.pp=2"}}};
   for (const MeshOfTest& mesh : meshes) {
     for (const char* out : {"run", "plain"}) fs::remove_all(scratch_.root() / out);
     run(mesh.settings, "plain");

@@ -136,7 +136,7 @@ void Heartbeat::beat() {
   if (!over_) write("running", "");
 }
 
-void Heartbeat::note_times(const StepTimes& times) {
+void Heartbeat::note_times(const RankTimes& times) {
   std::lock_guard lock(mutex_);
   times_ = times;
 }

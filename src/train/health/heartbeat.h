@@ -25,7 +25,7 @@ class Heartbeat {
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   void beat();
-  void note_times(const StepTimes& times);  // of the last step
+  void note_times(const RankTimes& times);  // of the last step
   void finish();
   void fail(const std::string& reason);
   void end();  // by the failure of another
@@ -42,7 +42,7 @@ class Heartbeat {
   int file_ = -1;
   std::mutex mutex_;
   std::condition_variable ended_;
-  StepTimes times_;
+  RankTimes times_;
   bool over_ = false;
   std::thread watcher_;
 };

@@ -39,13 +39,13 @@ double number_behind(std::string_view text, std::string_view key) {
   return static_cast<double>(number);
 }
 
-constexpr double StepTimes::*kTimeFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
-                                          &StepTimes::cpu,          &StepTimes::run_delay,  &StepTimes::throttled,
-                                          &StepTimes::major_faults, &StepTimes::blocks_read};
+constexpr double RankTimes::*kTimeFields[] = {&RankTimes::step,         &RankTimes::waited,     &RankTimes::input,
+                                          &RankTimes::cpu,          &RankTimes::run_delay,  &RankTimes::throttled,
+                                          &RankTimes::major_faults, &RankTimes::blocks_read};
 
 template <class Visit>
-void for_each_field(StepTimes& a, const StepTimes& b, Visit visit) {
-  for (double StepTimes::*field : kTimeFields) visit(a.*field, b.*field);
+void for_each_field(RankTimes& a, const RankTimes& b, Visit visit) {
+  for (double RankTimes::*field : kTimeFields) visit(a.*field, b.*field);
 }
 
 double upper_median(std::vector<double> numbers) {
@@ -54,7 +54,7 @@ double upper_median(std::vector<double> numbers) {
   return *middle;
 }
 
-SlowReason reason_of(const StepTimes& slow, const StepTimes& others, double excess) {
+SlowReason reason_of(const RankTimes& slow, const RankTimes& others, double excess) {
   double half = excess / 2;
   if (slow.input - others.input > half) return SlowReason::input;
   if (slow.throttled - others.throttled > half) return SlowReason::throttled;
@@ -65,7 +65,7 @@ SlowReason reason_of(const StepTimes& slow, const StepTimes& others, double exce
   return SlowReason::asleep;
 }
 
-std::string why_text(SlowReason reason, const StepTimes& slow) {
+std::string why_text(SlowReason reason, const RankTimes& slow) {
   switch (reason) {
     case SlowReason::input:
       return fmt::format("its data take {:.1f} ms of a step", slow.input * 1e3);
@@ -111,10 +111,10 @@ std::string_view name_of(SlowReason reason) {
   return "";
 }
 
-std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, const std::vector<int>& groups) {
+std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, const std::vector<int>& groups) {
   std::optional<Straggler> worst;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    StepTimes others;
+    RankTimes others;
     std::vector<size_t> same;
     for (size_t other = 0; other < ranks.size(); ++other)
       if (other != rank && groups[other] == groups[rank]) same.push_back(other);
@@ -124,15 +124,15 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
       for (size_t other : same) numbers.push_back(number(ranks[other]));
       return upper_median(std::move(numbers));
     };
-    double own = ranks[rank].own(), theirs = median([](const StepTimes&t) { return t.own(); }), excess = own - theirs;
+    double own = ranks[rank].own(), theirs = median([](const RankTimes&t) { return t.own(); }), excess = own - theirs;
     if (own < kMuchMore * theirs || excess < kShareOfStep * ranks[rank].step || excess < kLeastSeconds) continue;
     if (worst && worst->own - worst->others >= excess) continue;
-    others.input = median([](const StepTimes& t) { return t.input; });
-    others.cpu = median([](const StepTimes& t) { return t.cpu; });
-    others.run_delay = median([](const StepTimes& t) { return t.run_delay; });
-    others.throttled = median([](const StepTimes& t) { return t.throttled; });
-    others.major_faults = median([](const StepTimes& t) { return t.major_faults; });
-    others.blocks_read = median([](const StepTimes& t) { return t.blocks_read; });
+    others.input = median([](const RankTimes& t) { return t.input; });
+    others.cpu = median([](const RankTimes& t) { return t.cpu; });
+    others.run_delay = median([](const RankTimes& t) { return t.run_delay; });
+    others.throttled = median([](const RankTimes& t) { return t.throttled; });
+    others.major_faults = median([](const RankTimes& t) { return t.major_faults; });
+    others.blocks_read = median([](const RankTimes& t) { return t.blocks_read; });
     SlowReason reason = reason_of(ranks[rank], others, excess);
     worst =
         Straggler{.rank = static_cast<int>(rank),
@@ -146,18 +146,18 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
   return worst;
 }
 
-StepTimesMeter::StepTimesMeter()
+RankTimesMeter::RankTimesMeter()
     : schedule_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)),
       limits_(::open("/sys/fs/cgroup/cpu.stat", O_RDONLY | O_CLOEXEC)) {}
 
-void StepTimesMeter::begin_step(double message_s, double input_s) {
+void RankTimesMeter::begin_step(double message_s, double input_s) {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
   std::array<char, 1024> room;
   double run_delay_ns = number_behind(look_into(schedule_, room), " ");  // "on a core, without one, times"
   double throttled_us = number_behind(look_into(limits_, room), "throttled_usec ");
   auto wall = std::chrono::steady_clock::now().time_since_epoch();
-  StepTimes now{.step = std::chrono::duration<double>(wall).count(),
+  RankTimes now{.step = std::chrono::duration<double>(wall).count(),
                 .waited = message_s,
                 .input = input_s,
                 .cpu = thread_cpu_s(),
@@ -175,16 +175,16 @@ void StepTimesMeter::begin_step(double message_s, double input_s) {
   running_ = true;
 }
 
-std::optional<StepTimes> StepTimesMeter::take_means() {
+std::optional<RankTimes> RankTimesMeter::take_means() {
   if (steps_ == 0) return std::nullopt;
-  StepTimes means = sums_;
+  RankTimes means = sums_;
   for_each_field(means, means, [this](double& a, double) { a /= static_cast<double>(steps_); });
   sums_ = {};
   steps_ = 0;
   return means;
 }
 
-std::optional<Straggler> StragglerWatch::look(const std::optional<StepTimes>& own, int program, HostGroup& group) {
+std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& own, int program, HostGroup& group) {
   auto ranks = static_cast<size_t>(group.size()), rank = static_cast<size_t>(group.rank());
   constexpr size_t kFieldCount = std::size(kTimeFields), kWidth = kFieldCount + 2;  // whether there are any, the Program
   std::vector<double> all(ranks * kWidth, 0);
@@ -194,7 +194,7 @@ std::optional<Straggler> StragglerWatch::look(const std::optional<StepTimes>& ow
   all[rank * kWidth + kFieldCount + 1] = program;
   group.sum(all);
   if (!group.leads()) return std::nullopt;
-  std::vector<StepTimes> of_ranks(ranks);
+  std::vector<RankTimes> of_ranks(ranks);
   std::vector<int> programs(ranks);
   for (size_t i = 0; i < ranks; ++i) {
     if (all[i * kWidth + kFieldCount] == 0) return std::nullopt;

@@ -14,7 +14,7 @@
 namespace sextant {
 
 // Means over some steps, in seconds of a step. Of the thread that computes.
-struct StepTimes {
+struct RankTimes {
   double step = 0;
   double waited = 0;                         // in messages, for other ranks above all
   double input = 0;                          // reading data
@@ -38,20 +38,20 @@ struct Straggler {
 
 // `groups`: ranks with the same number run the same Program, and are compared. Nothing where none stands out: half as
 // much again as the others' work, a tenth of the step, and two milliseconds.
-std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, const std::vector<int>& groups);
+std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, const std::vector<int>& groups);
 
 // The steps of one rank, as they go.
-class StepTimesMeter {
+class RankTimesMeter {
  public:
-  StepTimesMeter();                                   // on the rank's own thread, as all calls
+  RankTimesMeter();                                       // on the rank's own thread, as all calls
   void begin_step(double message_s, double input_s);  // the step before ends here
-  void pause() { running_ = false; }                  // what follows is no step
-  std::optional<StepTimes> take_means();              // since the last call; nothing where no step was
-  StepTimes last() const { return last_; }            // of the last step
+  void pause() { running_ = false; }                 // what follows is no step
+  std::optional<RankTimes> take_means();             // since the last call; nothing where no step was
+  RankTimes last() const { return last_; }           // of the last step
 
  private:
   Descriptor schedule_, limits_;  // what the kernel counts of the thread, and of the control group
-  StepTimes now_{}, last_{}, sums_{};
+  RankTimes now_{}, last_{}, sums_{};
   int64_t steps_ = 0;
   bool running_ = false;
 };
@@ -60,7 +60,7 @@ class StepTimesMeter {
 // when it is another rank or reason.
 class StragglerWatch {
  public:
-  std::optional<Straggler> look(const std::optional<StepTimes>& own, int program, HostGroup& group);
+  std::optional<Straggler> look(const std::optional<RankTimes>& own, int program, HostGroup& group);
 
  private:
   std::optional<Straggler> seen_;
