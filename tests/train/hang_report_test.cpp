@@ -124,7 +124,7 @@ TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
 }
 
 TEST(Stragglers, OwnWorkAndWaitsAreTakenApart) {
-  StepClock clock;
+  RankTimesMeter clock;
   clock.begin_step(1.0, 2.0);
   EXPECT_FALSE(clock.take_means());
   ::usleep(20'000);

@@ -6,6 +6,7 @@
 
 #include "mesh_cases.h"
 #include "passes/memory.h"
+#include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
 #include "targets/cpu/cpu_target.h"
