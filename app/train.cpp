@@ -136,7 +136,9 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
       fmt::print("values   port {}, /metrics\n", companion->port());
   };
   if (!run.log.prometheus.empty()) parse_served_address(run.log.prometheus, run.place_of("log.prometheus"));
-  TrainResult result = train(run, out, executors, launch, {profile, arguments.until, verbosity, begin}, faults);
+  TrainResult result =
+      train(run, out, executors, launch,
+            {.profile = profile, .until = arguments.until, .verbosity = verbosity, .on_begin = begin}, faults);
   companion.reset();
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
