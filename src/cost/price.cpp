@@ -76,6 +76,7 @@ bool takes_quantised(const Program& program, const Op& op, const Cost& cost) {
   if (cost.gemms.empty() || cost.attention || cost.inner > 0 || cost.computes_in) return false;
   bool half_in = std::ranges::all_of(op.inputs, [&](ValueId id) {
     DType type = program[id].dtype;
+    if (is_step_sum(program[id].kind)) return true;  // what a weight gradient is added to
     return type == DType::bf16 || type == DType::f16 || type == DType::i32;
   });
   bool half_out = std::ranges::all_of(op.outputs, [&](ValueId id) { return program[id].dtype != DType::f32; });

@@ -63,6 +63,7 @@ int64_t parts_along(const Mesh& mesh, const Layout& layout, const std::vector<in
 }
 
 constexpr std::string_view kTallyOfSquares = "noise.tally.";
+constexpr std::string_view kMeasured = "measured.";  // then layer, tensor and numbers (measured_path)
 
 // A value, and the op that makes it, as an index into the graph's ops.
 struct MadeValue {
@@ -318,16 +319,17 @@ class TensorMeasurer {
 }  // namespace
 
 std::string measured_path(int layer, MeasuredTensor tensor, MeasuredNumbers numbers, const std::string& of) {
-  return fmt::format("measured.{}.{}.{}.{}", layer, named(kTensorNames, tensor), named(kNumberNames, numbers), of);
+  return fmt::format("{}{}.{}.{}.{}", kMeasured, layer, named(kTensorNames, tensor), named(kNumberNames, numbers), of);
 }
 
 std::vector<Measurement> measurements_in(const Program& program) {
   std::vector<Measurement> found;
   for (const Value& value : program.values) {
-    if (!value.path.starts_with("measured.") || value.buffer < 0) continue;
+    std::string_view rest = value.path;
+    if (!rest.starts_with(kMeasured) || value.buffer < 0) continue;
     if (value.kind != ValueKind::tally && value.kind != ValueKind::fetch) continue;
     std::array<std::string_view, 3> words;  // layer, tensor, numbers
-    std::string_view rest = std::string_view(value.path).substr(std::string_view("measured.").size());
+    rest.remove_prefix(kMeasured.size());
     for (std::string_view& word : words) {
       word = rest.substr(0, rest.find('.'));
       rest.remove_prefix(std::min(rest.size(), word.size() + 1));

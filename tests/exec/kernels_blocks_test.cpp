@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/rng.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/kernel_runner.h"
 #include "ir/signature.h"
+#include "ops/ops.h"
 #include "ops/shapes.h"
 
 namespace sextant {
@@ -117,6 +119,10 @@ TEST_P(KernelBlocks, ManyBlocksGiveWhatTheirPartsGive) {
       }
     }
   }
+  // Bins of squares are carried over as they grow: what they add up to counts.
+  if (grown.def == &ops::exact_squares)
+    for (std::vector<Numbers>* out : {&whole, &single, &expected})
+      out->front() = {std::accumulate(out->front().begin(), out->front().end(), 0.0)};
   for (size_t o = 0; o < whole.size(); ++o) {
     ASSERT_EQ(whole[o].size(), expected[o].size()) << "output " << o;
     EXPECT_LT(relative_error(whole[o], expected[o]), kDouble) << "output " << o;

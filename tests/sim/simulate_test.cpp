@@ -125,7 +125,7 @@ TEST(Simulate, MessagesHideBehindCompute) {
 // most.
 TEST(Simulate, ComputeIsSlowerBesideMessagesOfEachLevel) {
   std::vector<Program> near = lowered({.dp = 4}), far = lowered({.dp = 8});
-  Machine machine = machine_with_links(2e10, 2e10);
+  Machine machine = machine_with_links(1e11, 1e11);
   double near_alone = run(near, machine).seconds, far_alone = run(far, machine).seconds;
   machine.tables.near_overlap = 0.8;
   EXPECT_GT(run(near, machine).seconds, 1.001 * near_alone);
