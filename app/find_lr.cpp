@@ -39,7 +39,7 @@ RunConfig config_of_range_test(RunConfig run, const RateRamp& ramp) {
 std::string points_csv(const std::vector<RatePoint>& points) {
   std::string text = "step,lr,loss,smoothed\n";
   for (const RatePoint& point : points)
-    text += fmt::format("{},{},{},{}\n", point.step, point.lr, point.loss, point.smoothed);
+    text += fmt::format("{},{:.9g},{:.9g},{:.9g}\n", point.step, point.lr, point.loss, point.smoothed);
   return text;
 }
 

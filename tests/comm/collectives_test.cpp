@@ -54,9 +54,9 @@ TEST(Collectives, AReductionOfAnUnknownTypeIsABug) {
          std::vector<uint16_t> data(8), scratch(8);
          Channel channel{transport};
          all_reduce(channel, group_of_ranks({0, 1}, transport.rank()),
-                    {checks::bytes_of(data), checks::bytes_of(scratch), DType::f16, Reduction::sum});
+                    {checks::bytes_of(data), checks::bytes_of(scratch), DType::u16, Reduction::sum});
        }))
-    EXPECT_NE(end.error.find("no reduction in f16"), std::string::npos) << end.error;
+    EXPECT_NE(end.error.find("no reduction in u16"), std::string::npos) << end.error;
 }
 
 TEST(Collectives, LanesRunSideBySide) {

@@ -112,10 +112,10 @@ struct OfRounding {
 template <class T>
 struct OfChange {
   const T *before, *after;
-  const uint16_t *low_before, *low_after;  // may be null
-  __device__ static float whole(const T* p, const uint16_t* low, int64_t i) {
+  const void *low_before, *low_after;  // what makes them whole; may be null
+  __device__ static float whole(const T* p, const void* low, int64_t i) {
     float value[1];
-    load_parameters(p + i, low ? low + i : nullptr, value);
+    load_parameters(p + i, beside_at<T>(low, i), value);
     return value[0];
   }
   __device__ void operator()(int64_t i, double (&sums)[3]) const {
@@ -141,7 +141,7 @@ void launch_rounding_statistics(const CudaCall& call) {
 }
 
 void launch_change_statistics(const CudaCall& call) {
-  auto low = [&](size_t i) { return call.in.size() > i ? call.in[i].as<uint16_t>() : nullptr; };
+  auto low = [&](size_t i) -> const void* { return call.in.size() > i ? call.in[i].as<std::byte>() : nullptr; };
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
     launch_sums<3>(call, OfChange<T>{call.in[0].as<T>(), call.in[1].as<T>(), low(2), low(3)});
   });
