@@ -143,7 +143,9 @@ TEST(RoundedSums, DependOnTheMesh) {
   scratch.run("one", rounded);
   rounded.push_back("mesh.dp=2");
   scratch.run("two", rounded);
-  EXPECT_NE(scratch.metric("one", "grad_norm"), scratch.metric("two", "grad_norm"));
+  // Not every last bit of the weights shows in a norm.
+  auto weights = [&](const char* run) { return read_file(scratch.root() / run / "step-000004" / "model.safetensors"); };
+  EXPECT_TRUE(weights("one") != weights("two"));
   scratch.run("exact", exact);
   exact.push_back("mesh.dp=2");
   scratch.run("exact2", exact);

@@ -55,8 +55,9 @@ CudaWires::CudaWires(Transport& transport, const CudaDevice& device, WireKind ki
     : transport_(transport),
       device_(device),
       kind_(kind),
-      compute_lane_{.wire = {.channel = {.transport = transport, .tag = kCollectiveTag}}},
-      comm_lane_{.wire = {.channel = {.transport = transport, .tag = kCommLaneTag}}} {
+      compute_lane_{
+          .wire = {.channel = {.transport = transport, .tag = kCollectiveTag}, .payload_check = PayloadCheck()}},
+      comm_lane_{.wire = {.channel = {.transport = transport, .tag = kCommLaneTag}, .payload_check = PayloadCheck()}} {
   if (kind == WireKind::nccl) groups_ = std::make_unique<NcclGroups>(transport);
 }
 
