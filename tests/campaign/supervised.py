@@ -204,14 +204,25 @@ class Trials:
             raise Broken(f"the report does not say that the run finished\n{ended.told()}")
         events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines() if line.endswith("}")]
         causes = {event["attempt"]: event["cause"] for event in events if event["event"] == "failure" and "cause" in event}
+        reached = {event["attempt"]: event.get("step") or 0 for event in events if event["event"] == "failure" and "cause" in event}
         restarts = [event for event in events if event["event"] == "restart"]
+
+        def distrusts(attempt):
+            # And so it stays while attempts end before they have come any further.
+            while attempt > 0:
+                cause = causes.get(attempt, "")
+                if cause.startswith("non-finite") or (cause == "corruption" and "corrupt" in struck):
+                    return True
+                if reached.get(attempt, 0) > reached.get(attempt - 1, 0):
+                    return False
+                attempt -= 1
+            return False
+
         for event in restarts:
             # One interval; of durable checkpoints one more where the save of the last one was still under way, and one where it found no room.
             # Where no step from it was finite it is not trusted, nor are local ones (the line of that step counts too). A replica that
             # differs may have been copied before it was noticed.
-            cause = causes.get(event["attempt"] - 1, "")
-            distrusted = cause.startswith("non-finite") or cause == "corruption"
-            if event["steps_repeated"] > (repeats if not distrusted else EVERY * (3 + ("disk_full" in struck)) + 1):
+            if event["steps_repeated"] > (repeats if not distrusts(event["attempt"] - 1) else EVERY * (3 + ("disk_full" in struck)) + 1):
                 raise Broken(f"attempt {event['attempt']} repeats {event['steps_repeated']} steps\n{ended.told()}")
         left = [str(path) for path in out.rglob("*.tmp-*")]
         if left or (out / "supervisor.json").exists():
