@@ -144,7 +144,7 @@ std::vector<RankResult> run_between_ranks(const Program& program, const Setting&
     RankResult& result = results[static_cast<size_t>(rank)];
     Given given{program, {}, setting.outputs};
     for (ValueId id : program.regions[0].ops[0].inputs) given.inputs.push_back(draw(program[id], rank, setting.terms));
-    Wire wire{.channel = {.transport = transport, .tag = kCollectiveTag}};
+    Wire wire{.channel = {.transport = transport, .tag = kCollectiveTag}, .payload_check = PayloadCheck()};
     result.cpu = run_on_cpu(given, wire);
     result.cpu_sent = {wire.bytes_sent.begin(), wire.bytes_sent.end()};
 
