@@ -130,10 +130,10 @@ TEST(SameBitsOf, EightBitStatesAndDropout) {
   expect_same_bits(scratch.root() / "alone" / "step-000003", scratch.root() / "shards" / "step-000003");
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Values("tiny-llama.toml", "tiny-gpt2.toml"),
-                         [](const auto& info) { std::string name = info.param;
-                           return name.substr(5, name.find('.') - 5);
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::Values("tiny-llama.toml", "tiny-gpt2.toml"), [](const auto& info) {
+  std::string name = info.param;
+  return name.substr(5, name.find('.') - 5);
+});
 
 // Sums that are rounded do differ: the comparison above is not empty. And exact sums train as rounded ones do.
 TEST(RoundedSums, DependOnTheMesh) {

@@ -40,8 +40,8 @@ double number_behind(std::string_view text, std::string_view key) {
 }
 
 constexpr double RankTimes::*kTimeFields[] = {&RankTimes::step,         &RankTimes::waited,     &RankTimes::input,
-                                          &RankTimes::cpu,          &RankTimes::run_delay,  &RankTimes::throttled,
-                                          &RankTimes::major_faults, &RankTimes::blocks_read};
+                                              &RankTimes::cpu,          &RankTimes::run_delay,  &RankTimes::throttled,
+                                              &RankTimes::major_faults, &RankTimes::blocks_read};
 
 template <class Visit>
 void for_each_field(RankTimes& a, const RankTimes& b, Visit visit) {
@@ -186,7 +186,8 @@ std::optional<RankTimes> RankTimesMeter::take_means() {
 
 std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& own, int program, HostGroup& group) {
   auto ranks = static_cast<size_t>(group.size()), rank = static_cast<size_t>(group.rank());
-  constexpr size_t kFieldCount = std::size(kTimeFields), kWidth = kFieldCount + 2;  // whether there are any, the Program
+  constexpr size_t kFieldCount = std::size(kTimeFields),
+                   kWidth = kFieldCount + 2;  // whether there are any, the Program
   std::vector<double> all(ranks * kWidth, 0);
   if (own)
     for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kTimeFields[field];

@@ -43,11 +43,11 @@ std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, con
 // The steps of one rank, as they go.
 class RankTimesMeter {
  public:
-  RankTimesMeter();                                       // on the rank's own thread, as all calls
+  RankTimesMeter();                                   // on the rank's own thread, as all calls
   void begin_step(double message_s, double input_s);  // the step before ends here
-  void pause() { running_ = false; }                 // what follows is no step
-  std::optional<RankTimes> take_means();             // since the last call; nothing where no step was
-  RankTimes last() const { return last_; }           // of the last step
+  void pause() { running_ = false; }                  // what follows is no step
+  std::optional<RankTimes> take_means();              // since the last call; nothing where no step was
+  RankTimes last() const { return last_; }            // of the last step
 
  private:
   Descriptor schedule_, limits_;  // what the kernel counts of the thread, and of the control group
