@@ -19,7 +19,7 @@ inline void expect_messages_arrive(WireKind kind) {
   constexpr int kMicrobatches = 5, kSlots = 2;
   Mesh mesh{{{"pp", 2}}};
   Program sender = one_op(mesh, ops::send, {{4, 3}}, DType::f32, {{"peer", 1}, {"tag", 3}});
-  sender.buffers = {{.bytes = 48, .slots = kSlots}};
+  sender.buffers.push_back(Buffer{.bytes = 48, .slots = kSlots});
   sender.values[0].buffer = 0;
   Program receiver =
       one_op(mesh, ops::recv, {}, DType::f32,

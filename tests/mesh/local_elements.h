@@ -8,11 +8,11 @@
 
 namespace sextant {
 
-using Elements = std::vector<int64_t>;
+using ElementList = std::vector<int64_t>;
 
 // What the rank at a coordinate holds of one dim, in local order.
-inline Elements local_indices(int64_t extent, const Layout& layout, int dim, const Mesh& mesh, const Coordinate& at) {
-  std::vector<Elements> pieces;
+inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, const Mesh& mesh, const Coordinate& at) {
+  std::vector<ElementList> pieces;
   std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents : std::vector<int64_t>{extent};
   for (int64_t next = 0; int64_t part : parts) {
     pieces.emplace_back();
@@ -23,8 +23,8 @@ inline Elements local_indices(int64_t extent, const Layout& layout, int dim, con
     if (ranks == 1) continue;
     bool zigzag = layout.at(axis).order == ShardOrder::zigzag;
     size_t count = zigzag ? 2 * ranks : ranks;
-    std::vector<Elements> mine;
-    for (Elements& piece : pieces) {
+    std::vector<ElementList> mine;
+    for (ElementList& piece : pieces) {
       while (piece.size() % count != 0) piece.push_back(-1);
       auto cut = [&](size_t index) {
         auto begin = piece.begin() + static_cast<std::ptrdiff_t>(index * piece.size() / count);
@@ -35,16 +35,16 @@ inline Elements local_indices(int64_t extent, const Layout& layout, int dim, con
     }
     pieces = std::move(mine);
   }
-  Elements flat;
-  for (const Elements& piece : pieces) flat.insert(flat.end(), piece.begin(), piece.end());
+  ElementList flat;
+  for (const ElementList& piece : pieces) flat.insert(flat.end(), piece.begin(), piece.end());
   return flat;
 }
 
 // What the rank holds of a tensor, as it lies in memory: global elements counted row by row.
-inline Elements local_elements(const GlobalShape& shape, const Layout& layout, const Mesh& mesh, const Coordinate& at) {
-  Elements elements{0};
+inline ElementList local_elements(const GlobalShape& shape, const Layout& layout, const Mesh& mesh, const Coordinate& at) {
+  ElementList elements{0};
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    Elements longer;
+    ElementList longer;
     for (int64_t outer : elements)
       for (int64_t i : local_indices(shape[dim], layout, dim, mesh, at))
         longer.push_back(outer < 0 || i < 0 ? -1 : outer * shape[dim] + i);

@@ -56,7 +56,7 @@ TEST(Placement, HeldSpansAreTheElementsOfTheList) {
   for (const Placed& p : placed_tensors()) {
     for_each_coordinate(kMesh, [&](const Coordinate& at) {
       for (int dim = 0; dim < p.shape.rank(); ++dim) {
-        Elements expected = local_indices(p.shape[dim], p.layout, dim, kMesh, at), got(expected.size(), -1);
+        ElementList expected = local_indices(p.shape[dim], p.layout, dim, kMesh, at), got(expected.size(), -1);
         for (const Span& span : held(p.shape[dim], p.layout, dim, kMesh, at)) {
           EXPECT_GT(span.count, 0);
           ASSERT_LE(span.local + span.count, static_cast<int64_t>(got.size())) << text_of(p);
@@ -101,7 +101,7 @@ Pairs pairs_of(const std::vector<Box>& boxes, const LocalShape& from, const Loca
   return pairs;
 }
 
-Pairs shared_elements(const Elements& from, const Elements& to) {
+Pairs shared_elements(const ElementList& from, const ElementList& to) {
   std::map<int64_t, int64_t> place;
   for (size_t i = 0; i < from.size(); ++i)
     if (from[i] >= 0) place[from[i]] = static_cast<int64_t>(i);
@@ -116,7 +116,7 @@ TEST(Placement, CommonBoxesAreWhatBothSidesHold) {
   std::vector<Layout> layouts = many_layouts({kInvariant, sharded(0), sharded(1), zigzag(0)}, {{}, {0, {8, 4, 2}}});
   const Coordinate here{1, 0}, there{0, 2};
   for (const Layout& from : layouts) {
-    Elements from_elements = local_elements(shape, from, kMesh, here);
+    ElementList from_elements = local_elements(shape, from, kMesh, here);
     LocalShape from_shape = local_shape(shape, from, kMesh);
     for (const Layout& to : layouts) {
       std::vector<Box> boxes = common_boxes(shape, kMesh, {from, here}, {to, there});
@@ -133,9 +133,9 @@ TEST(Placement, CommonBoxesAreWhatBothSidesHold) {
 // The parts of the ranks, one behind the other, element by element.
 bool parts_lie_in_order(const GlobalShape& shape, const Layout& whole, const Layout& part,
                         const std::vector<int>& axes) {
-  Elements parts;
+  ElementList parts;
   for (int rank : group_of(kMesh, 0, axes)) {
-    Elements own = local_elements(shape, part, kMesh, coordinate_of(kMesh, rank));
+    ElementList own = local_elements(shape, part, kMesh, coordinate_of(kMesh, rank));
     parts.insert(parts.end(), own.begin(), own.end());
   }
   return parts == local_elements(shape, whole, kMesh, coordinate_of(kMesh, 0));

@@ -93,7 +93,7 @@ TEST(Route, AxesOfSizeOneTakeTheirStateForNothing) {
 }
 
 std::set<int64_t> held_by(const Layout& layout, int rank) {
-  Elements all = local_elements({12, 12}, layout, kMesh, coordinate_of(kMesh, rank));
+  ElementList all = local_elements({12, 12}, layout, kMesh, coordinate_of(kMesh, rank));
   return {all.begin(), all.end()};
 }
 
