@@ -11,7 +11,8 @@ namespace sextant {
 using ElementList = std::vector<int64_t>;
 
 // What the rank at a coordinate holds of one dim, in local order.
-inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, const Mesh& mesh, const Coordinate& at) {
+inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, const Mesh& mesh,
+                                 const Coordinate& at) {
   std::vector<ElementList> pieces;
   std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents : std::vector<int64_t>{extent};
   for (int64_t next = 0; int64_t part : parts) {
@@ -41,7 +42,8 @@ inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, 
 }
 
 // What the rank holds of a tensor, as it lies in memory: global elements counted row by row.
-inline ElementList local_elements(const GlobalShape& shape, const Layout& layout, const Mesh& mesh, const Coordinate& at) {
+inline ElementList local_elements(const GlobalShape& shape, const Layout& layout, const Mesh& mesh,
+                                  const Coordinate& at) {
   ElementList elements{0};
   for (int dim = 0; dim < shape.rank(); ++dim) {
     ElementList longer;
