@@ -188,7 +188,8 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
        .intervals = intervals ? &*intervals : nullptr},
       &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
-  if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target);
+  // What takes less of the device has no more room on the host.
+  if (!plan.fits_device() && !a.json) print_what_would_fit(run, spec, place, target);
   write_pictures(a, plan, lowered, place, simulated.trace);
   return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
