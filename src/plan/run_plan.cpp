@@ -1,5 +1,7 @@
 #include "plan/run_plan.h"
 
+#include "run/local_slots.h"
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -114,8 +116,7 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
       plan.repeat_extra = std::max(plan.repeat_extra, extra(repeat.programs));
     const CheckpointSection& checkpoint = request.run.checkpoint;
     if (checkpoint.background && checkpoint.every > 0) plan.snapshot = saved_bytes(program);
-    constexpr int64_t kLocalCopies = 2;  // the last, and the one before while it is written
-    if (checkpoint.local_every > 0) plan.local_copies = kLocalCopies * saved_bytes(program);
+    if (checkpoint.local_every > 0) plan.local_copies = kLocalSlots * saved_bytes(program);
     if (checkpoint.local_every > 0 && checkpoint.replication && program.mesh.world_size() > 1)
       plan.local_copies_held = plan.local_copies;
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));

@@ -8,6 +8,7 @@
 #include "comm/tags.h"
 #include "train/health/heartbeat.h"
 #include "train/save/finite_check.h"
+#include "train/save/first_failure.h"
 #include "train/save/replication.h"
 #include "train/save/snapshot.h"
 
@@ -16,17 +17,6 @@ namespace sextant {
 namespace {
 
 constexpr int64_t kCopyPiece = int64_t{8} << 20;
-
-// The first thing that goes wrong is kept; the messages that others wait for go on.
-void try_to(std::string& failure, const std::function<void()>& work) {
-  try {
-    if (failure.empty()) work();
-  } catch (const RunEnded&) {
-    throw;
-  } catch (const std::runtime_error& error) {
-    failure = error.what();
-  }
-}
 
 int64_t host_number() {
   ContentHash hash;

@@ -11,10 +11,9 @@
 
 #include "ckpt/disk.h"
 #include "exec/executor.h"
+#include "run/local_slots.h"
 
 namespace sextant {
-
-inline constexpr int kLocalSlots = 2;
 
 struct LocalManifest {
   int64_t rank = 0;    // whose state it is

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "comm/tags.h"
 #include "ir/program.h"
+#include "train/save/first_failure.h"
 
 namespace sextant {
 
@@ -171,23 +172,14 @@ class LocalSearcher {
     manifest.rank = self;
     std::optional<LocalSlot> slot;
     std::string failure;
-    auto try_writing = [&](const std::function<void()>& work) {
-      try {
-        if (failure.empty()) work();
-      } catch (const RunEnded&) {
-        throw;
-      } catch (const std::runtime_error& error) {
-        failure = error.what();
-      }
-    };
-    try_writing([&] { slot.emplace(search_.folder, self, self, 0, manifest.bytes).begin(); });
+    try_to(failure, [&] { slot.emplace(search_.folder, self, self, 0, manifest.bytes).begin(); });
     std::vector<std::byte> piece(static_cast<size_t>(std::min(manifest.bytes, kPassedPiece)));
     for (int64_t at = 0; at < manifest.bytes; at += kPassedPiece) {
       std::span part = std::span(piece).first(static_cast<size_t>(std::min(kPassedPiece, manifest.bytes - at)));
       take(from, part);
-      try_writing([&] { slot->write_at(at, part); });
+      try_to(failure, [&] { slot->write_at(at, part); });
     }
-    try_writing([&] { slot->commit(manifest); });
+    try_to(failure, [&] { slot->commit(manifest); });
     if (failure.empty()) {
       std::vector<std::string> ignored;
       for (LocalCopy& found : list_local_copies(search_.folder, ignored))
