@@ -205,6 +205,13 @@ ValueId with_temperature(Builder& b, ValueId qkv, const Attention& spec) {
   return b.op(ops::attention_temperature, "temperature", std::move(inputs), attrs);
 }
 
+// Documents of a sequence that kernels make room for: those of half a thousand tokens and one that is cut in two. Shorter
+// ones are masked.
+int64_t documents_expected(int64_t positions) {
+  constexpr int64_t kTokensOfADocument = 512;
+  return 1 + (positions + kTokensOfADocument - 1) / kTokensOfADocument;
+}
+
 }  // namespace
 
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
@@ -232,7 +239,11 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
     if (spec.sinks != kNoValue) inputs.push_back(spec.sinks);
-    if (spec.begins != kNoValue) inputs.push_back(spec.begins);
+    if (spec.begins != kNoValue) {
+      inputs.push_back(spec.begins);
+      bool ring = b.ranks(AxisRole::context) > 1 && !all_to_all;
+      if (spec.sinks == kNoValue && !ring) attrs.set("sequence_documents", documents_expected(positions));
+    }
     if (spec.dropout.rate > 0) {
       inputs.push_back(spec.dropout_keys);
       spec.dropout.add_to(attrs);
