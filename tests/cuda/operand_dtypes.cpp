@@ -52,6 +52,7 @@ std::vector<std::pair<std::string, Settings>> runs() {
       {"tiny-moe.toml", {"model.architecture=llama4", "model.no_rope_every=2", "model.temperature_positions=8"}});
   for (const char* precision : {"train.precision=fp8", "train.precision=fp8-block"})
     runs.push_back({"tiny-llama.toml", {precision, "log.tensor_stats_every=1"}});
+  runs.push_back({"tiny-llama.toml", {"train.precision=fp16"}});
   return runs;
 }
 

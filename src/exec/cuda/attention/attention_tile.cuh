@@ -258,7 +258,7 @@ void for_head_size(const AttentionBlock& block, const Body& body) {
 }
 
 struct TileLaunch {
-  int64_t tiles, heads, batch;
+  int64_t tiles, heads, batch;  // of the grid
   int floats;  // of shared memory
   cudaStream_t stream;
   int threads = kTileThreads;
@@ -272,6 +272,13 @@ void launch_tiles(void (*kernel)(Block), const Block& block, const TileLaunch& l
   dim3 grid(static_cast<unsigned>(launch.tiles), static_cast<unsigned>(launch.heads),
             static_cast<unsigned>(launch.batch));
   kernel<<<grid, launch.threads, bytes, launch.stream>>>(block);
+}
+
+// How many sequences of the batch the grid of a kernel on tensor cores has; its blocks go on to the others. Where the work
+// may have been done otherwise, no more than fill a large device: blocks that find nothing to do cost time, too.
+inline int64_t sequences_at_once(const AttentionBlock& block, int64_t tiles_of_one) {
+  constexpr int64_t kEnoughTiles = 1024;
+  return block.done ? std::min(block.batch, ceil_div(kEnoughTiles, tiles_of_one)) : block.batch;
 }
 
 // Calls body.template operator()<kDropping>() as the block says.
@@ -428,7 +435,7 @@ __device__ inline float core_row_sum(float x) {
 
 // Rows of a head from `first` on, of `count` in all; each times a factor of its own.
 struct CoreRows {
-  int64_t head, first, count;
+  int64_t sequence, head, first, count;
   int dim;
   float factors[2] = {1, 1};
 };
@@ -439,7 +446,7 @@ __device__ void write_core_rows(const HeadRows& to, const CoreRows& tile, const 
   for (int half = 0; half < 2; ++half) {
     int64_t row = tile.first + core_row() + 8 * half;
     if (row >= tile.count) continue;
-    T* at = const_cast<T*>(rows_of<T>(to, blockIdx.z, tile.head, row));
+    T* at = const_cast<T*>(rows_of<T>(to, tile.sequence, tile.head, row));
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n) {
       int column = n * 8 + core_column();

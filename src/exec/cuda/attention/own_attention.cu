@@ -188,24 +188,22 @@ __device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments
 }
 
 // As `drop_weights`, in place.
-__device__ inline void drop_on_cores(const AttentionBlock& block, int64_t first, int64_t first_key,
+__device__ inline void drop_on_cores(const AttentionBlock& block, int64_t b, int64_t first, int64_t first_key,
                                      Fragments<kCoreRows>& weights) {
 #pragma unroll
   for (int n = 0; n < kCoreRows / 8; ++n)
 #pragma unroll
     for (int e = 0; e < 4; ++e)
-      weights[n][e] *= dropout_factor<Dropping::yes>(block, blockIdx.z, blockIdx.y, first + core_row() + e / 2 * 8,
+      weights[n][e] *= dropout_factor<Dropping::yes>(block, b, blockIdx.y, first + core_row() + e / 2 * 8,
                                                      first_key + n * 8 + core_column() + e % 2);
 }
 
-// As `attend_tile`, on tensor cores.
+// As `attend_tile`, on tensor cores, of a sequence `b`.
 template <class T, int kDim, Dropping kDropping>
-__global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward block) {
-  if (done_otherwise(block.done)) return;
+__device__ void attend_sequence(const AttentionForward& block, int64_t b, T* shared) {
   constexpr int kTile = kCoreRows * core_pitch(kDim);
-  extern __shared__ float4 shared[];
-  T *q = reinterpret_cast<T*>(shared), *k = q + kTile, *v = k + kTile;
-  const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
+  T *q = shared, *k = q + kTile, *v = k + kTile;
+  const int64_t head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block), slope = alibi_slope(block, head);
@@ -231,10 +229,10 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
     Fragments<kCoreRows> scores;
     core_row_products<kDim, kCoreRows>(q, k, scores);
     soften_on_cores<kDim>({scale, slope}, first_key, scores, y, running);
-    if constexpr (kDropping == Dropping::yes) drop_on_cores(block, first, first_key, scores);
+    if constexpr (kDropping == Dropping::yes) drop_on_cores(block, b, first, first_key, scores);
     add_core_rows<kDim, kCoreRows>(scores, v, y);
   }
-  CoreRows rows{head, first, block.queries, dim};
+  CoreRows rows{b, head, first, block.queries, dim};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     int64_t row = first + core_row() + 8 * half;
@@ -246,12 +244,23 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
   write_core_rows<T, kDim>(block.y, rows, y);
 }
 
+template <class T, int kDim, Dropping kDropping>
+__global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward block) {
+  if (done_otherwise(block.done)) return;
+  extern __shared__ float4 shared[];
+  for (int64_t b = blockIdx.z; b < block.batch; b += gridDim.z) {
+    attend_sequence<T, kDim, kDropping>(block, b, reinterpret_cast<T*>(shared));
+    __syncthreads();  // the next sequence uses the same tiles
+  }
+}
+
 template <class T, int kDim>
 void launch_on_cores(const AttentionForward& block, cudaStream_t stream) {
   constexpr int floats = 3 * kCoreRows * core_pitch(kDim) / 2;
+  const int64_t tiles = ceil_div(block.queries, kCoreRows), sequences = sequences_at_once(block, tiles * block.heads);
   for_dropping(block, [&]<Dropping kDropping>() {
     launch_tiles(attend_on_cores<T, kDim, kDropping>, block,
-                 {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+                 {tiles, block.heads, sequences, floats, stream, kCoreThreads});
   });
 }
 

@@ -13,15 +13,17 @@ constexpr int kDotThreads = 256;
 template <class T>
 __global__ void __launch_bounds__(kDotThreads) dot_rows(OutputDots rows) {
   if (done_otherwise(rows.done)) return;
+  constexpr int kWarps = kDotThreads / 32;
   const int lane = threadIdx.x % 32;
-  const int64_t at = static_cast<int64_t>(blockIdx.x) * (kDotThreads / 32) + threadIdx.x / 32;
-  if (at >= rows.batch * rows.length * rows.heads) return;
-  const T *dy = static_cast<const T*>(rows.dy) + at * rows.dim, *y = static_cast<const T*>(rows.y) + at * rows.dim;
-  float sum = 0;
-  for (int64_t j = lane; j < rows.dim; j += 32) sum = fmaf(static_cast<float>(dy[j]), static_cast<float>(y[j]), sum);
-  for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);
-  int64_t head = at % rows.heads, row = at / rows.heads % rows.length, b = at / rows.heads / rows.length;
-  if (lane == 0) rows.dots[(b * rows.heads + head) * rows.length + row] = sum;
+  const int64_t count = rows.batch * rows.length * rows.heads, step = static_cast<int64_t>(gridDim.x) * kWarps;
+  for (int64_t at = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; at < count; at += step) {
+    const T *dy = static_cast<const T*>(rows.dy) + at * rows.dim, *y = static_cast<const T*>(rows.y) + at * rows.dim;
+    float sum = 0;
+    for (int64_t j = lane; j < rows.dim; j += 32) sum = fmaf(static_cast<float>(dy[j]), static_cast<float>(y[j]), sum);
+    for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);
+    int64_t head = at % rows.heads, row = at / rows.heads % rows.length, b = at / rows.heads / rows.length;
+    if (lane == 0) rows.dots[(b * rows.heads + head) * rows.length + row] = sum;
+  }
 }
 
 // A tile of queries against a tile of keys, all in shared memory.
@@ -156,14 +158,14 @@ struct CoreStatistics {
   int64_t begins[kQ];
   float alibi;  // the head's slope
 
-  __device__ void load(const AttentionGradient& block, int64_t head, int64_t first) {
+  __device__ void load(const AttentionGradient& block, int64_t b, int64_t head, int64_t first) {
     if (threadIdx.x == 0) alibi = alibi_slope(block, head);
     for (int i = threadIdx.x; i < kQ; i += kCoreThreads) {
-      int64_t row = first + i, at = (static_cast<int64_t>(blockIdx.z) * block.heads + head) * block.lse_length + row;
+      int64_t row = first + i, at = (b * block.heads + head) * block.lse_length + row;
       bool exists = row < block.queries;
       lse[i] = exists ? block.lse[at] : 0;
       dots[i] = exists ? block.dots[at] : 0;
-      begins[i] = exists ? first_seen(block, blockIdx.z, row, offsets_of(block)) : INT64_MAX;  // sees nothing
+      begins[i] = exists ? first_seen(block, b, row, offsets_of(block)) : INT64_MAX;  // sees nothing
     }
   }
 
@@ -177,17 +179,14 @@ struct CoreStatistics {
   }
 };
 
-// As `key_gradients`, on tensor cores: scores are made turned, a row for each key.
+// As `key_gradients`, on tensor cores, of a sequence `b`: scores are made turned, a row for each key.
 template <class T, int kDim, int kQ, Dropping kDropping>
-__global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(AttentionGradient block) {
-  if (done_otherwise(block.done)) return;
+__device__ void key_gradients_of(const AttentionGradient& block, int64_t b, T* shared, CoreStatistics<kQ>& statistics) {
   constexpr int kPitch = core_pitch(kDim);
-  extern __shared__ float4 shared[];
-  __shared__ CoreStatistics<kQ> statistics;
-  T *k = reinterpret_cast<T*>(shared), *v = k + kCoreRows * kPitch, *q = v + kCoreRows * kPitch;
+  T *k = shared, *v = k + kCoreRows * kPitch, *q = v + kCoreRows * kPitch;
   T* dy = q + kQ * kPitch;
 
-  const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kCoreRows;
+  const int64_t kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kCoreRows;
   const int64_t group = block.heads / block.kv_heads, count = block.keys - first_key;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block);
@@ -205,7 +204,7 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
       int64_t left = block.queries - first;
       load_core_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, left, dim);
       load_core_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, left, dim);
-      statistics.load(block, head, first);
+      statistics.load(block, b, head, first);
       __syncthreads();
       Fragments<kQ> scores, slopes;
       core_row_products<kDim, kQ>(k, q, scores);
@@ -223,27 +222,36 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
       add_core_rows<kDim, kQ>(slopes, q, dk);
     }
   }
-  write_core_rows<T, kDim>(block.dk, {kv, first_key, block.keys, dim}, dk);
-  write_core_rows<T, kDim>(block.dv, {kv, first_key, block.keys, dim}, dv);
+  write_core_rows<T, kDim>(block.dk, {b, kv, first_key, block.keys, dim}, dk);
+  write_core_rows<T, kDim>(block.dv, {b, kv, first_key, block.keys, dim}, dv);
 }
 
-// As `query_gradients`, on tensor cores.
-template <class T, int kDim, int kK, Dropping kDropping>
-__global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(AttentionGradient block) {
+template <class T, int kDim, int kQ, Dropping kDropping>
+__global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(AttentionGradient block) {
   if (done_otherwise(block.done)) return;
-  constexpr int kPitch = core_pitch(kDim);
   extern __shared__ float4 shared[];
-  __shared__ CoreStatistics<kCoreRows> statistics;
-  T *q = reinterpret_cast<T*>(shared), *dy = q + kCoreRows * kPitch, *k = dy + kCoreRows * kPitch;
+  __shared__ CoreStatistics<kQ> statistics;
+  for (int64_t b = blockIdx.z; b < block.batch; b += gridDim.z) {
+    key_gradients_of<T, kDim, kQ, kDropping>(block, b, reinterpret_cast<T*>(shared), statistics);
+    __syncthreads();  // the next sequence uses the same tiles
+  }
+}
+
+// As `query_gradients`, on tensor cores, of a sequence `b`.
+template <class T, int kDim, int kK, Dropping kDropping>
+__device__ void query_gradients_of(const AttentionGradient& block, int64_t b, T* shared,
+                                   CoreStatistics<kCoreRows>& statistics) {
+  constexpr int kPitch = core_pitch(kDim);
+  T *q = shared, *dy = q + kCoreRows * kPitch, *k = dy + kCoreRows * kPitch;
   T* v = k + kK * kPitch;
 
-  const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
+  const int64_t head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows, left = block.queries - first;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block);
   load_core_tile<kCoreRows, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, left, dim);
   load_core_tile<kCoreRows, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, left, dim);
-  statistics.load(block, head, first);
+  statistics.load(block, b, head, first);
   Fragments<kDim> dq = {};
 
   const Offsets at = offsets_of(block);
@@ -269,18 +277,31 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
       }
     add_core_rows<kDim, kK>(slopes, k, dq);
   }
-  write_core_rows<T, kDim>(block.dq, {head, first, block.queries, dim}, dq);
+  write_core_rows<T, kDim>(block.dq, {b, head, first, block.queries, dim}, dq);
+}
+
+template <class T, int kDim, int kK, Dropping kDropping>
+__global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(AttentionGradient block) {
+  if (done_otherwise(block.done)) return;
+  extern __shared__ float4 shared[];
+  __shared__ CoreStatistics<kCoreRows> statistics;
+  for (int64_t b = blockIdx.z; b < block.batch; b += gridDim.z) {
+    query_gradients_of<T, kDim, kK, kDropping>(block, b, reinterpret_cast<T*>(shared), statistics);
+    __syncthreads();  // the next sequence uses the same tiles
+  }
 }
 
 template <class T, int kDim>
 void launch_on_cores(const AttentionGradient& block, cudaStream_t stream) {
   constexpr int kOther = kDim == 64 ? 64 : 32;  // two results of 128 columns leave few registers for scores
   constexpr int floats = (kCoreRows + kOther) * core_pitch(kDim);
+  const int64_t keys = ceil_div(block.keys, kCoreRows), queries = ceil_div(block.queries, kCoreRows);
+  auto launch = [&](int64_t tiles, int64_t heads) {
+    return TileLaunch{tiles, heads, sequences_at_once(block, tiles * heads), floats, stream, kCoreThreads};
+  };
   for_dropping(block, [&]<Dropping kDropping>() {
-    launch_tiles(key_gradients_on_cores<T, kDim, kOther, kDropping>, block,
-                 {ceil_div(block.keys, kCoreRows), block.kv_heads, block.batch, floats, stream, kCoreThreads});
-    launch_tiles(query_gradients_on_cores<T, kDim, kOther, kDropping>, block,
-                 {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+    launch_tiles(key_gradients_on_cores<T, kDim, kOther, kDropping>, block, launch(keys, block.kv_heads));
+    launch_tiles(query_gradients_on_cores<T, kDim, kOther, kDropping>, block, launch(queries, block.heads));
   });
 }
 
@@ -311,10 +332,13 @@ void attend_backward(const AttentionGradient& block, cudaStream_t stream) {
 }
 
 void output_dots(const OutputDots& rows, cudaStream_t stream) {
+  // As many blocks as a large device holds: more would cost time where the work has been done otherwise.
+  constexpr int64_t kMostBlocks = 1024;
   int64_t count = rows.batch * rows.length * rows.heads;
   if (count == 0) return;
+  int64_t blocks = std::min(ceil_div(count, kDotThreads / 32), kMostBlocks);
   for_cuda_type(rows.dtype, [&]<class T>() {
-    dot_rows<T><<<static_cast<unsigned>(ceil_div(count, kDotThreads / 32)), kDotThreads, 0, stream>>>(rows);
+    dot_rows<T><<<static_cast<unsigned>(blocks), kDotThreads, 0, stream>>>(rows);
   });
 }
 

@@ -26,7 +26,7 @@ bool is_supported(const Value& value) {
   DType dtype = value.dtype;
   if (dtype == DType::f64) return value.kind == ValueKind::gradient || value.kind == ValueKind::activation;
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::i32 ||
-         dtype == DType::i64 || dtype == DType::u16 || is_fp8(dtype);
+         dtype == DType::i64 || dtype == DType::u16 || dtype == DType::u8 || is_fp8(dtype);
 }
 
 // Everything that stands in the way, at once.
