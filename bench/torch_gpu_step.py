@@ -1,7 +1,8 @@
 """PyTorch's side of bench/gpu_train_peer.py: a plain, well-written training step on one GPU.
 
 fp32 master weights under bf16 autocast, SDPA attention (cuDNN's where PyTorch picks it), fused AdamW, clipping; `compile` wraps the
-model in torch.compile, `compile-varlen` and `compile-flex` keep documents apart (bench/torch_documents.py), `compile-bf16` holds the weights in bf16 too, `compile-fp8` has linears in fp8 (bench/torch_fp8_linear.py). Reads a shape as JSON on the command line and tokens from a file,
+model in torch.compile, `compile-varlen` and `compile-flex` keep documents apart (bench/torch_documents.py), `compile-bf16` holds the weights in bf16 too, `compile-fp8` has linears in fp8 (bench/torch_fp8_linear.py),
+`compile-checkpoint` computes blocks again in backward, and the loss in parts of the sequence. Reads a shape as JSON on the command line and tokens from a file,
 prints one JSON line: step times, losses, peak memory as PyTorch counts it.
 """
 import argparse
@@ -12,6 +13,9 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+LOSS_PART = 8192  # positions whose logits there are at a time, with checkpointing
 
 
 def rope(x, cos, sin):
@@ -50,8 +54,9 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    def __init__(self, shape):
+    def __init__(self, shape, checkpointing=False):
         super().__init__()
+        self.checkpointing = checkpointing
         hidden, seq = shape["hidden"], shape["seq"]
         self.embed = nn.Embedding(shape["vocab"], hidden)
         self.positions = nn.Embedding(shape["max_seq"], hidden) if shape["architecture"] == "gpt2" else None
@@ -74,8 +79,15 @@ class Model(nn.Module):
         else:
             turn = (self.cos, self.sin)
         for block in self.blocks:
-            x = block(x, turn, documents)
-        return F.cross_entropy(self.head(self.norm(x)).float().flatten(0, 1), targets.flatten())
+            x = checkpoint(block, x, turn, documents, use_reentrant=False) if self.checkpointing else block(x, turn, documents)
+        rows, targets = self.norm(x).flatten(0, 1), targets.flatten()
+        if not self.checkpointing:
+            return self.loss(rows, targets)
+        parts = [checkpoint(self.loss, *part, use_reentrant=False) * len(part[1]) for part in zip(rows.split(LOSS_PART), targets.split(LOSS_PART))]
+        return torch.stack(parts).sum() / len(targets)
+
+    def loss(self, rows, targets):
+        return F.cross_entropy(self.head(rows).float(), targets)
 
 
 # Our parameter names beside those of a Hugging Face directory, so that both sides can start from the same weights.
@@ -116,7 +128,7 @@ def load_weights(model, directory, shape):
 def run(arguments, shape):
     begin = time.perf_counter()
     torch.manual_seed(0)
-    model = Model(shape).cuda()
+    model = Model(shape, arguments.mode.endswith("checkpoint")).cuda()
     if arguments.weights:
         load_weights(model, arguments.weights, shape)
     if arguments.mode.endswith("bf16"):
