@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -69,9 +68,9 @@ inline std::vector<double> run_and_save(const OptimizerRun& run, const std::file
   Program program = lower(build_model(spec, use, run.mesh), cpu_target(1), options);
   int64_t first = run.from.empty() ? 0 : read_run_state(run.from).step;
   auto counted = static_cast<double>(std::ranges::count_if(run.targets, [](int32_t t) { return t >= 0; }));
-  std::vector<double> losses(static_cast<size_t>(run.last_step - first));
-  std::mutex adding;
+  const auto steps = static_cast<size_t>(run.last_step - first);
   int ranks = run.mesh.world_size();
+  std::vector<std::vector<double>> parts(static_cast<size_t>(ranks), std::vector<double>(steps));
   ThreadHub hub(ranks, std::chrono::seconds(60));
   std::vector<RankEnd> ends = run_ranks(hub, ranks, [&](Transport& transport) {
     auto executor = make_cpu_executor(1, {transport.rank(), ranks == 1 ? nullptr : &transport});
@@ -94,8 +93,7 @@ inline std::vector<double> run_and_save(const OptimizerRun& run, const std::file
       if (run.used_scales && transport.rank() == 0)
         run.used_scales->push_back(static_cast<double>(read_value<float>(*bound, program.at(kUsedLossScalePath))));
       if (!counts_in_loss(*bound)) continue;
-      std::lock_guard lock(adding);
-      losses[static_cast<size_t>(step - first)] +=
+      parts[static_cast<size_t>(transport.rank())][static_cast<size_t>(step - first)] =
           static_cast<double>(read_value<float>(*bound, program.at("loss"))) / counted;
     }
     HostGroup group = ranks == 1 ? HostGroup() : HostGroup(transport, 77);
@@ -106,6 +104,9 @@ inline std::vector<double> run_and_save(const OptimizerRun& run, const std::file
   });
   for (const RankEnd& end : ends)
     if (!end.error.empty() && !end.is_echo) ADD_FAILURE() << run.mesh.text() << ": " << end.error;
+  std::vector<double> losses(steps);
+  for (const std::vector<double>& part : parts)  // rank by rank: the same bits whoever was first
+    for (size_t step = 0; step < steps; ++step) losses[step] += part[step];
   return losses;
 }
 
