@@ -120,7 +120,7 @@ class UpdateOnHost {
       copies_.behind(made, std::move(copy));
     } else if (OpPosition place = finished_in_backward(id, made); place.region >= 0) {
       if (plan_.offload.working_weights) {
-        copies_.before({update_, two_steps_ahead(at)}, std::move(copy));
+        copies_.before({update_, some_steps_ahead(at)}, std::move(copy));
         return host;
       }
       copy.phase = Phase::weight_gradient;
@@ -134,10 +134,11 @@ class UpdateOnHost {
     return host;
   }
 
-  // Where a gradient leaves that must not lie on the host, which has the weights too, for longer than it takes to hide
-  // its way behind the steps of other weights.
-  int two_steps_ahead(int at) const {
-    return steps_.empty() ? at : steps_[steps_.size() - std::min<size_t>(2, steps_.size())];
+  // Where a gradient leaves for the host, which has the weights too and no room for all gradients beside them: so early
+  // that its way is hidden behind the steps of other weights, of which some are small.
+  int some_steps_ahead(int at) const {
+    constexpr size_t kStepsAhead = 3;
+    return steps_.empty() ? at : steps_[steps_.size() - std::min(kStepsAhead, steps_.size())];
   }
 
   OpPosition finished_in_backward(ValueId id, OpPosition made) const {

@@ -104,6 +104,34 @@ TEST(StreamWeights, GradientsDoNotGatherOnTheHost) {
   EXPECT_GE(program.host_arena.all - program.host_arena.persistent, largest);
 }
 
+// What looks at weights during the update, and what makes fp8 of them once a step, finds them on the device.
+TEST(StreamWeights, AreMeasuredAndQuantizedAsOthers) {
+  ScratchRun scratch("stream-measured");
+  const std::vector<std::string> streamed{"offload.optimizer=true", "offload.working_weights=true"};
+  struct Kind {
+    const char* name;
+    std::vector<std::string> settings;
+  };
+  for (const auto& [name, settings] : {Kind{"measured", {"log.tensor_stats_every=1", "mesh.dp=2", "mesh.zero=1"}},
+                                       Kind{"fp8", {"train.precision=fp8"}}}) {
+    SCOPED_TRACE(name);
+    std::vector<std::string> plain = common_settings();
+    for (const char* own : {"train.steps=3", "train.eval_every=3", "batch.sequences=4"}) plain.emplace_back(own);
+    plain.insert(plain.end(), settings.begin(), settings.end());
+    std::vector<std::string> on = plain;
+    on.insert(on.end(), streamed.begin(), streamed.end());
+    std::string with = fmt::format("{}-streamed", name);
+    scratch.run(name, plain);
+    scratch.run(with, on);
+    EXPECT_EQ(scratch.losses(with), scratch.losses(name));
+    EXPECT_EQ(scratch.metric(with, "validation_loss"), scratch.metric(name, "validation_loss"));
+    for (const char* field : {"update_ratio", "weight_rms", "weight_max"}) {
+      EXPECT_EQ(scratch.metric(name, field).empty(), name != std::string_view("measured"));
+      EXPECT_EQ(scratch.metric(with, field), scratch.metric(name, field)) << field;
+    }
+  }
+}
+
 // docs/offload.md: in 40 GiB of an H200 and 128 GiB of its host, at 0.6 of the speed of the run without.
 TEST(StreamWeights, Llama8BTrainsIn40GiB) {
   Machine h200 = load_machine("h200");
