@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "config/load.h"
 #include "config/mesh_axes.h"
+#include "config/resolve.h"
 #include "cost/software_profile_file.h"
 #include "search/layout_limits.h"
 #include "search/search_bound.h"
@@ -287,11 +289,15 @@ TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastMemoryAndMoreDevices) {
 
 // First optimizer state and master weights go to the host, and where that is not enough the weights of blocks too.
 TEST(Search, PutsMoreOnTheHostUntilItFits) {
-  ModelSpec spec = small_model(8, true);
+  RunConfig plain = parse_config(
+      "[model]\narchitecture = \"llama\"\nlayers = 8\nhidden = 256\nheads = 8\nffn = 768\nvocab = 2048\n"
+      "max_seq = 64\ntied_head = true\n[batch]\nsequences = 2\nseq = 64\n",
+      "run.toml");
+  ModelSpec spec = resolve_model(plain);
   Machine machine = small_machine(8e9);
   machine.host = {.link_bytes_per_s = 1e10, .memory_bytes_per_s = 1e11, .memory_bytes = 1e11};
   SoftwareProfile profile = own_profile();
-  RunConfig plain = run_of(2, 64), state = plain, streamed = plain;
+  RunConfig state = plain, streamed = plain;
   state.offload.optimizer = state.offload.weights = true;
   streamed.offload = {.optimizer = true, .weights = true, .working_weights = true};
   auto least = [&](const RunConfig& run) {
