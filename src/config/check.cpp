@@ -277,6 +277,14 @@ void check_offload(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {"offload.weights", "offload.optimizer"},
                    {.got = "weights are offloaded, and the update that reads them runs on the device",
                     .expected = "offload.optimizer = true too"});
+  if (offload.working_weights && !offload.optimizer)
+    complaints.add(run, {"offload.working_weights", "offload.optimizer"},
+                   {.got = "weights are kept on the host, and the update that writes them runs on the device",
+                    .expected = "offload.optimizer = true too"});
+  if (offload.working_weights && run.mesh.zero >= 3)
+    complaints.add(run, {"offload.working_weights", "mesh.zero"},
+                   {.got = "ZeRO-3 gathers weights from shards on the device, which are not streamed from the host",
+                    .expected = "mesh.zero below 3, or offload.working_weights = false"});
   if (!offload.optimizer) return;
   if (run.train.precision == "fp16")
     complaints.add(run, {"offload.optimizer", "train.precision"},

@@ -171,7 +171,7 @@ struct TrainSection {
 };
 
 struct OffloadSection {
-  bool optimizer = false, weights = false;
+  bool optimizer = false, weights = false, working_weights = false;
   std::string activations = "none";
   std::string to = "host";
   bool operator==(const OffloadSection&) const = default;

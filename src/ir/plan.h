@@ -63,9 +63,10 @@ struct Parallel {
 
 // What is kept in the host's memory in place of the device's (passes/offload.h).
 struct Offload {
-  bool optimizer = false;    // optimizer state; the update runs on host cores
-  bool weights = false;      // the bits of master weights that only the update reads
-  bool activations = false;  // what blocks save for backward
+  bool optimizer = false;        // optimizer state; the update runs on host cores
+  bool weights = false;          // the bits of master weights that only the update reads
+  bool working_weights = false;  // weights of blocks as forward and backward read them (passes/stream_weights.h)
+  bool activations = false;      // what blocks save for backward
 };
 
 struct Plan {

@@ -51,6 +51,10 @@ MemorySpace space_of(const Program& program, const Op& op) {
   return any ? MemorySpace::host : MemorySpace::device;
 }
 
+bool copies_to_host(const Program& program, const Op& op) {
+  return op.def->between_spaces && program[op.outputs[0]].space == MemorySpace::host;
+}
+
 Cost local_cost(const Program& program, const Op& op) {
   return op.def->cost(op.attrs, local_types(program, op.inputs), local_types(program, op.outputs));
 }

@@ -108,6 +108,9 @@ struct Program {
 // The space whose cores run an op: the host's where all of its operands are there.
 MemorySpace space_of(const Program& program, const Op& op);
 
+// Whether an op is a copy from the device to the host.
+bool copies_to_host(const Program& program, const Op& op);
+
 // What one rank does for an op, and what it sends: its definition's answers on local shapes.
 Cost local_cost(const Program& program, const Op& op);
 std::optional<Message> local_message(const Program& program, const Op& op);

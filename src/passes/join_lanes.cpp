@@ -34,8 +34,10 @@ bool runs_once(const Region& region, int32_t number, int32_t end) {
 // behind it begins.
 class LeavingCopies {
  public:
+  explicit LeavingCopies(const Program& program) : program_(program) {}
+
   void started(const Op& op, int32_t number) {
-    if (op.def->between_spaces && op.phase == Phase::forward && !once_per_step(op))
+    if (copies_to_host(program_, op) && op.phase == Phase::forward && !once_per_step(op))
       leaving_.push_back({number, turns_});
   }
 
@@ -56,6 +58,7 @@ class LeavingCopies {
     int32_t number;
     int turn;  // of blocks, when it started
   };
+  const Program& program_;
   std::deque<Copy> leaving_;
   std::optional<int> block_;
   int turns_ = 0;
@@ -63,12 +66,12 @@ class LeavingCopies {
 
 // One region; `number` is that of its first op, `open` are ops of the comm lane that may still run when the regions
 // before it have ended. Returns those of its own.
-std::set<int32_t> join_region(Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
-                              const std::set<int32_t>& open) {
+std::set<int32_t> join_region(const Program& program, Region& region, int32_t number,
+                              const std::map<ValueId, int32_t>& made, const std::set<int32_t>& open) {
   std::set<int32_t> running;  // started here and not waited for
   std::set<int32_t> waited;   // of other regions
   Op* first = nullptr;        // of the compute lane
-  LeavingCopies leaving;
+  LeavingCopies leaving(program);
   for (Op& op : region.ops) {
     op.waits.clear();
     if (on_comm_lane(op)) {
@@ -103,9 +106,9 @@ std::set<int32_t> join_region(Region& region, int32_t number, const std::map<Val
 }
 
 // Whoever reads a gradient there finds all of them reduced, and whoever comes behind it finds the lane free.
-void join_update(Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
+void join_update(const Program& program, Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
                  const std::set<int32_t>& open) {
-  std::set<int32_t> left = join_region(region, number, made, {});
+  std::set<int32_t> left = join_region(program, region, number, made, {});
   Op &first = region.ops.front(), &last = region.ops.back();
   BUG_IF(!left.empty() && on_comm_lane(last), "{} is on the comm lane, and nothing waits for it", last.path);
   last.waits.insert(last.waits.end(), left.begin(), left.end());
@@ -120,9 +123,9 @@ void join_lanes(Program& program) {
   int32_t number = 0;
   for (Region& region : program.regions) {
     if (region.kind == RegionKind::update && !region.ops.empty()) {
-      join_update(region, number, made, open);
+      join_update(program, region, number, made, open);
     } else {
-      open.merge(join_region(region, number, made, open));
+      open.merge(join_region(program, region, number, made, open));
     }
     number += static_cast<int32_t>(region.ops.size());
   }

@@ -9,12 +9,12 @@ namespace sextant {
 
 namespace {
 
-// Buffers of weights that were gathered, and of everything on its way to other ranks.
+// Buffers of weights that were gathered or streamed, and of everything on its way to other ranks.
 std::set<int32_t> communication_buffers(const Program& program) {
   std::set<int32_t> found;
   for (const Region& region : program.regions)
     for (const Op& op : region.ops) {
-      if (!op.def->message) continue;
+      if (!op.def->message && !op.def->between_spaces) continue;
       for (ValueId id : op.outputs) {
         const Value& value = program[id];
         bool gathers = !op.inputs.empty() && program[op.inputs[0]].kind == ValueKind::parameter;

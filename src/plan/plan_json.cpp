@@ -23,7 +23,8 @@ Json memory_json(const RankClass& c) {
                {"peak_at", c.peak_at},
                {"peak_in", name_of(c.peak_in)}};
   if (c.host.total() > 0)
-    rank["host"] = {{"optimizer", c.host.optimizer},
+    rank["host"] = {{"weights", c.host.weights},
+                    {"optimizer", c.host.optimizer},
                     {"activations", c.host.activations},
                     {"passing", c.host.passing},
                     {"arena_bytes", c.host.total()}};

@@ -58,6 +58,7 @@ const RankClass& largest(const RunPlan& p) {
 
 std::string host_text(const HostParts& host, bool masters) {
   std::string out = line("and on the host, at the start too", host.total());
+  if (host.weights > 0) out += line("of it weights of blocks", host.weights);
   if (host.optimizer > 0)
     out += line(masters ? "of it optimizer, master weights" : "of it optimizer state", host.optimizer);
   if (host.activations > 0) out += line("of it activations", host.activations);

@@ -82,15 +82,16 @@ HostParts host_parts(const Program& program, int64_t arena) {
   std::vector<bool> activation(program.buffers.size());
   for (const Region& region : program.regions)
     for (const Op& op : region.ops)
-      if (op.def->between_spaces && region.kind == RegionKind::forward && !once_per_step(op))
+      if (copies_to_host(program, op) && region.kind == RegionKind::forward && !once_per_step(op))
         activation[static_cast<size_t>(program[op.outputs[0]].buffer)] = true;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.space != MemorySpace::host) continue;
+    if (buffer.kind == BufferClass::weights) parts.weights += buffer.total_bytes();
     if (buffer.kind == BufferClass::optimizer) parts.optimizer += buffer.total_bytes();
     if (activation[i]) parts.activations += buffer.total_bytes();
   }
-  parts.passing = arena - parts.optimizer - parts.activations;
+  parts.passing = arena - parts.weights - parts.optimizer - parts.activations;
   return parts;
 }
 

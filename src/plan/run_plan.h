@@ -39,10 +39,12 @@ struct StepTime {
 
 // What a rank keeps in the memory of the host.
 struct HostParts {
+  int64_t weights = 0;      // that are streamed to the device
   int64_t optimizer = 0;    // state, and the bits of weights that only the update reads
   int64_t activations = 0;  // saved for backward
   int64_t passing = 0;      // gradients and weights of the update, and gaps between buffers
-  int64_t total() const { return optimizer + activations + passing; }  // what `train` allocates there, to the byte
+  // What `train` allocates there, to the byte.
+  int64_t total() const { return weights + optimizer + activations + passing; }
 };
 
 struct RankClass {

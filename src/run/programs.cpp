@@ -229,7 +229,7 @@ void require_offloaded_activations(const RunConfig& run, const std::vector<Progr
   for (const Program& program : programs)
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
-        if (region.kind == RegionKind::forward && op.def->between_spaces && !once_per_step(op)) return;
+        if (region.kind == RegionKind::forward && copies_to_host(program, op) && !once_per_step(op)) return;
   throw UserError({.place = run.place_of("offload.activations"),
                    .got = "\"block\", and no rank has a block whose activations are away long enough to leave",
                    .expected = "at least two blocks behind it on the same rank and chunk",
@@ -244,6 +244,7 @@ Offload offload_of(const RunConfig& run, DType weights) {
                      .expected = "train.precision = \"bf16\", or offload.weights = false"});
   return {.optimizer = run.offload.optimizer,
           .weights = run.offload.weights,
+          .working_weights = run.offload.working_weights,
           .activations = run.offload.activations == "block"};
 }
 
@@ -376,12 +377,13 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   use.z_loss = 0;                       // a regulariser of training, not part of what is measured
   use.dropout = {};
   use.mtp = false;
-  LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
-                       .quantization = quantization,
-                       .beside = &programs.train,
-                       .pipeline = evaluation_schedule(shape.pipeline),
-                       .blocks_per_stage = blocks,
-                       .checks = checks};
+  LowerOptions forward{
+      .plan = {.overlap = run.mesh.overlap, .offload = {.working_weights = options.plan.offload.working_weights}},
+      .quantization = quantization,
+      .beside = &programs.train,
+      .pipeline = evaluation_schedule(shape.pipeline),
+      .blocks_per_stage = blocks,
+      .checks = checks};
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
   return programs;
 }

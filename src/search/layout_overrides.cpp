@@ -37,7 +37,8 @@ std::vector<LayoutKey> layout_keys() {
                         {"batch.microbatch", true},
                         {"train.recompute", true},
                         {"offload.optimizer"},
-                        {"offload.weights"}})
+                        {"offload.weights"},
+                        {"offload.working_weights"}})
     keys.push_back(key);
   return keys;
 }

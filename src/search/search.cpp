@@ -356,20 +356,25 @@ void refuse_offloaded_activations(const SearchRequest& request) {
 }
 
 // The run with optimizer state and master weights on the host, where it and the machine allow that and neither was
-// asked for.
+// asked for; with them there, and nothing said of working weights, with these too.
 std::optional<RunConfig> with_offload(const SearchRequest& request) {
   const RunConfig& run = request.run;
   bool known = request.machine.host != HostMemory{} && request.machine.device.kind != DeviceKind::cpu;
-  if (!known || request.profile.kernels != Kernels::ours || run.offload.optimizer || run.given("offload.optimizer"))
-    return std::nullopt;
+  if (!known || request.profile.kernels != Kernels::ours) return std::nullopt;
   RunConfig with = run;
+  if (run.offload.optimizer) {
+    if (run.offload.working_weights || run.given("offload.working_weights")) return std::nullopt;
+    with.offload.working_weights = true;
+    return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
+  }
+  if (run.given("offload.optimizer")) return std::nullopt;
   with.offload.optimizer = true;
   Target target = target_of(run, {request.spec, request.machine, request.profile, request.target, request.imbalance});
   with.offload.weights = run.train.precision != "f32" && target.computes_in.front() == DType::bf16;
   return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
 }
 
-// Nothing fits: the same search with optimizer state on the host.
+// Nothing fits: the same search with more on the host.
 std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
   std::optional<RunConfig> run = with_offload(request);
   if (!run) return std::nullopt;
@@ -386,7 +391,9 @@ std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
                       .threads = request.threads,
                       .intervals = request.intervals,
                       .progress = request.progress};
-  if (request.progress) request.progress("nothing fits: once more with optimizer state on the host");
+  if (request.progress)
+    request.progress(run->offload.working_weights ? "nothing fits: once more with the weights of blocks on the host too"
+                                                  : "nothing fits: once more with optimizer state on the host");
   try {
     SearchResult result = search_layouts(again);
     for (auto* list : {&result.best, &result.pareto})

@@ -202,6 +202,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
 
       {"offload.optimizer", "false"},
       {"offload.weights", "false"},
+      {"offload.working_weights", "false"},
       {"offload.activations", "\"none\""},
       {"offload.to", "\"host\""},
 

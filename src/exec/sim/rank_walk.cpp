@@ -201,9 +201,14 @@ void RankWalk::run_compute(const PricedOp& op) {
 void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
   double start = std::max(now_, lane_free_);
   lane_free_ = start + op.price.seconds;
-  (op.price.level > 0 ? far_busy_ : near_busy_) = lane_free_;
+  // Copy engines take nothing of the device's kernels and of its links to others; in the update a copy takes memory of
+  // the host from the step that runs there.
+  const bool copies = op.op->def->between_spaces;
+  if (!copies) (op.price.level > 0 ? far_busy_ : near_busy_) = lane_free_;
+  const bool beside_kernels = copies && op.op->phase != Phase::update;
   if (first_on_lane_ == on_lane_.size()) on_lane_.clear(), first_on_lane_ = 0;
-  on_lane_.push_back({.start = start, .end = lane_free_, .compute_speed = speed_beside(op.price, efficiency_)});
+  on_lane_.push_back(
+      {.start = start, .end = lane_free_, .compute_speed = beside_kernels ? 1.0 : speed_beside(op.price, efficiency_)});
   record(op, start, lane_free_, "comm", microbatch);
 }
 
