@@ -305,7 +305,8 @@ class Supervisor {
       attempt.from_step = event.step.value_or(1) - 1;
       double starting = seconds_between(spawned_, *attempt.trained);
       if (report_.attempts.empty()) {
-        report_.first_start_seconds = starting;
+        report_.first_start_seconds = seconds_between(began_, *attempt.trained);
+        report_.first_step = attempt.from_step;
         outage_ = {};
         continue;
       }
@@ -504,6 +505,10 @@ class Supervisor {
     report_.seconds = seconds_between(began_, wall_now());
     report_.last_step = std::max(report_.first_step, last_metrics_step(out_));
     report_.productive_seconds = productive_seconds(out_, report_.first_step);
+    std::optional<WallTime> last_step = last_step_time(out_);
+    bool trained_to_the_end = !report_.attempts.empty() && report_.attempts.back().trained;
+    if (report_.outcome == ExitCode::finished && last_step && trained_to_the_end)
+      report_.end_seconds = std::max(0.0, report_.seconds - std::max(seconds_between(began_, *last_step), 0.0));
     // The last attempt's end is no interruption where the run finished or was stopped.
     if (report_.outcome != ExitCode::finished && report_.outcome != ExitCode::stopped) {
       report_.lost += outage_;

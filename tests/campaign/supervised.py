@@ -53,8 +53,8 @@ SHRINKING = "dp4, dp3, dp4"
 REPRODUCIBLE = ["train.reproducible=mesh"]  # compared with one rank; four sequences leave two of three ranks a microbatch short
 EVERY_TWELFTH = 12
 INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow", "flip_gemm",
-            "flip_collective")
-WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3)  # those that are noticed by a time-out only are few: each takes seconds
+            "flip_collective", "node")
+WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3, 4)  # those that are noticed by a time-out only are few: each takes seconds
 PHASES = ("detecting", "ending", "waiting", "preflight", "starting")
 
 
@@ -100,7 +100,7 @@ class Trials:
                 "train.non_finite_steps=1", "train.check_replicas_every=1", "train.check_gemms=1",
                 "train.check_collectives=1", *MESHES[mesh][0], *more]
 
-    def injected(self, chance, mesh):
+    def injected(self, chance, mesh, local):
         """Faults by their own kind, at steps far enough apart that a checkpoint lies between two of them."""
         _, ranks, with_loss, bit_shows = MESHES[mesh]
         found = []
@@ -111,7 +111,7 @@ class Trials:
             twice = kind == "nan" and any(earlier == "nan" for earlier, _ in found)  # which is given up
             if kind == "flip_collective" and mesh in ("one rank", "pp2"):  # which have none
                 kind = "flip_gemm"
-            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice:
+            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice or (kind == "node" and (ranks == 1 or not local)):
                 kind = "kill"
             if kind == "nan":
                 rank = chance.choice(with_loss)
@@ -130,13 +130,15 @@ class Trials:
         launcher = "mpirun" if "mpirun" in self.launchers and chance.random() < 0.3 else "threads"  # mpirun takes 2 s to end a run
         background = chance.random() < 0.3
         local = random.Random(f"{self.options.seed}/local/{number}").random() < 0.5
-        faults = self.injected(chance, mesh)
+        faults = self.injected(chance, mesh, local)
         folder = self.work / f"trial-{number}"
         folder.mkdir()
         out = folder / "run"
         more = [f"checkpoint.background={str(background).lower()}", "--stale", "2", "--backoff", "0.1", "--json"]
         if local:
             more += [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}"]
+            if MESHES[mesh][1] > 1:
+                more.append("checkpoint.replication_jump=1")  # so that what one rank holds may be lost
         for _, text in faults:
             more += ["--inject", text]
         if launcher == "mpirun":
@@ -150,13 +152,13 @@ class Trials:
                 if ended.code == -signal.SIGKILL:
                     struck.append("supervisor killed")
             else:
-                outside = OutsideSignal(chance, out)
+                outside = OutsideSignal(chance, out, launcher)
                 ended = start(command, folder, LIMIT, outside)
                 struck += outside.struck
             if struck[-1] == "supervisor killed":
                 ended = start(command, folder, LIMIT)
             hold_to(ended, {0})
-            self.check(out, mesh, ended, struck, LOCAL_EVERY if local else EVERY * (1 + background + ("disk_full" in struck)))
+            self.check(out, mesh, launcher, ended, struck, LOCAL_EVERY if local else EVERY * (1 + background + ("disk_full" in struck)))
             if local and any((folder / "memory").iterdir()):
                 raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
@@ -184,7 +186,7 @@ class Trials:
             # A norm in f32 does not show every bit of the weights.
             if last_tensors(out) != self.reference_files:
                 raise Broken(f"weights or optimizer states are not those of one undisturbed rank\n{ended.told()}")
-            self.check(out, SHRINKING, ended, ["slot lost"], 2 * EVERY)
+            self.check(out, SHRINKING, "mpirun", ended, ["slot lost"], 2 * EVERY)
         except Broken as problem:
             self.tell_broken(number, f"{SHRINKING} zero {zero}", "mpirun", problem, folder)
             return
@@ -196,7 +198,7 @@ class Trials:
             self.broken.append({"trial": number, "mesh": mesh, "launcher": launcher, "problem": str(problem), "again": again})
             print(f"BROKEN trial {number}, {mesh}, {launcher}: {problem}\nfolder {folder}\nagain: {again}\n", flush=True)
 
-    def check(self, out, mesh, ended, struck, repeats):
+    def check(self, out, mesh, launcher, ended, struck, repeats):
         if read_metrics(out) != self.reference[mesh]:
             raise Broken(f"the losses are not those of the undisturbed run\n{ended.told()}")
         report = json.loads(ended.out)
@@ -233,8 +235,9 @@ class Trials:
             self.by_kind.update(struck)
             self.restarts += restarts
             self.repeated += [event["steps_repeated"] for event in restarts]
-            if report["predicted_goodput"] is not None and "supervisor killed" not in struck:
-                self.goodput.append((report["goodput"], report["predicted_goodput"]))
+            if report["predicted_goodput"] is not None:
+                self.goodput.append({"launcher": launcher, "mesh": mesh, "faults": sorted(set(struck)), "measured": report["goodput"],
+                                     "predicted": report["predicted_goodput"]})
 
     def network_trial(self, number):
         """One run over two hosts; now and then the cable between them is pulled."""
@@ -273,10 +276,20 @@ class Trials:
                                                   for phase, part in parts.items() if max(part) > 0))
             lines.append(f"repeated  mean {statistics.mean(self.repeated):.2f} steps, max {max(self.repeated)}; a checkpoint every {EVERY}")
         if self.goodput:
-            measured, predicted = (statistics.mean(column) for column in zip(*self.goodput))
-            lines.append(f"goodput   {100 * measured:.1f} % measured, {100 * predicted:.1f} % by plan's formula (means of {len(self.goodput)} runs)")
+            lines.append(f"goodput   {goodput_text(self.goodput)}")
+            apart = sorted(100 * abs(run["measured"] - run["predicted"]) for run in self.goodput)
+            lines.append(f"          a single run's are at most {apart[-1]:.1f} points apart, {statistics.median(apart):.1f} in the median")
+            for launcher in sorted({run["launcher"] for run in self.goodput}):
+                lines.append(f"  {launcher + ':':<26}" + goodput_text([run for run in self.goodput if run["launcher"] == launcher]))
+            for kind in sorted({kind for run in self.goodput for kind in run["faults"]}):
+                lines.append(f"  {kind + ':':<26}" + goodput_text([run for run in self.goodput if kind in run["faults"]]))
         lines += [f"left out  {what}" for what in self.left_out]
         return "\n".join(lines)
+
+
+def goodput_text(runs):
+    measured, predicted = (100 * statistics.mean(run[what] for run in runs) for what in ("measured", "predicted"))
+    return f"{measured:.1f} % measured, {predicted:.1f} % by plan's formula, {predicted - measured:+.1f} (means of {len(runs)} runs)"
 
 
 def last_tensors(out):
@@ -303,27 +316,42 @@ def ranks_of(out):
 
 
 class OutsideSignal:
-    """Polled while the run goes on; once, it signals a random process of the run."""
+    """Polled while the run goes on; once, it signals a random process of the run, or kills mpirun."""
 
-    def __init__(self, chance, out):
+    def __init__(self, chance, out, launcher):
         self.chance = chance
         self.out = out
         self.due = time.monotonic() + chance.uniform(0.2, 3.0)
         self.signal = chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM))
+        self.kills_launcher = launcher == "mpirun" and chance.random() < 0.4
         self.struck = []
 
     def __call__(self):
         if self.struck or time.monotonic() < self.due:
             time.sleep(0.005)
             return False
-        processes = ranks_of(self.out)
+        launchers, ranks = split_launcher(ranks_of(self.out))
+        processes = launchers if self.kills_launcher else ranks
         if processes:
             try:
-                os.kill(self.chance.choice(processes), self.signal)
-                self.struck.append(f"{self.signal.name} from outside")
+                os.kill(self.chance.choice(processes), signal.SIGKILL if self.kills_launcher else self.signal)
+                self.struck.append("launcher killed" if self.kills_launcher else f"{self.signal.name} from outside")
             except ProcessLookupError:
                 pass
         return False
+
+
+def split_launcher(processes):
+    """Those that are mpirun, and the ranks."""
+    is_launcher = {pid: name_of(pid).startswith(("mpirun", "orterun")) for pid in processes}
+    return [pid for pid in processes if is_launcher[pid]], [pid for pid in processes if not is_launcher[pid]]
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
 
 
 class LostSlot:
