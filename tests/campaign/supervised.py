@@ -5,7 +5,7 @@ alone, and repeat no more than the checkpoints leave open.
     tests/campaign/supervised.py --faults 50 --seed 1                 what CTest runs
     tests/campaign/supervised.py --faults 1000 --seconds 3000 --out results.json
     tests/campaign/supervised.py --seed 1 --only 17                   one trial again
-    tests/campaign/supervised.py --faults 0 --network 20              hosts whose network is cut; needs root
+    tests/campaign/supervised.py --faults 0 --network 20              two hosts; needs root
 
 A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
 to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Every twelfth loses a
@@ -14,8 +14,8 @@ the bits of an undisturbed one on a single rank. Exit 1: an invariant
 was broken; the trial, its command and its output are printed, and its folder is kept. Python 3.11 and nothing else; mpirun is left out
 where there is none.
 
-With --network N, N further runs go over two hosts, which are network namespaces of this machine: the cable between them is pulled at a random
-moment, for a short or a long while.
+With --network N, N further runs go over two hosts, which are namespaces of this machine with a network and a local disk of their own: at random
+moments the cable between them is pulled, for a short or a long while, a host is replaced and its local disk lost, or mpirun is killed.
 """
 import argparse
 import collections
@@ -40,6 +40,7 @@ from runs import read_metrics  # noqa: E402
 STEPS = 40
 EVERY = 4
 LOCAL_EVERY = 2
+NETWORK_EVERY = 15
 LIMIT = 300.0  # seconds for one run with all its faults; the machine may be busy
 MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bit shows
     "one rank": ([], 1, (0,), False),
@@ -120,8 +121,11 @@ class Trials:
             step += chance.randint(5, 9)
         return found
 
+    def is_late(self):
+        return self.deadline is not None and time.monotonic() > self.deadline
+
     def trial(self, number):
-        if (self.deadline and time.monotonic() > self.deadline) or self.faults >= self.options.faults:
+        if self.is_late() or self.faults >= self.options.faults:
             return
         chance = random.Random(f"{self.options.seed}/supervised/{number}")
         if number % EVERY_TWELFTH == EVERY_TWELFTH - 1 and "mpirun" in self.launchers:
@@ -240,7 +244,7 @@ class Trials:
                                      "predicted": report["predicted_goodput"]})
 
     def network_trial(self, number):
-        """One run over two hosts; now and then the cable between them is pulled."""
+        """One run over two hosts: the cable between them is pulled, one of them is replaced and its local disk lost, or mpirun is killed."""
         chance = random.Random(f"{self.options.seed}/network/{number}")
         mesh = chance.choice(("dp2", "tp2", "dp2 zero1"))
         folder = self.work / f"network-{number}"
@@ -248,14 +252,17 @@ class Trials:
         out = folder / "run"
         try:
             with network.TwoHosts(folder, number) as hosts:
-                more = [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}", "--stale", "4", "--start-limit", "15",
-                        "--backoff", "0.1", "--retries", "20", "--json", "--mpi", "2", "--inject", "slow=100@1"]
+                # Durable checkpoints so seldom that a restart from one repeats too many steps.
+                more = [f"checkpoint.every={NETWORK_EVERY}", f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={hosts.disk}", "--stale", "4",
+                        "--start-limit", "15", "--backoff", "0.1", "--retries", "20", "--json", "--mpi", "2", "--inject", "slow=100@1"]
                 for word in hosts.launcher_words():
                     more += ["--launcher-arg", word]
-                cable = PulledCable(chance, out, hosts)
-                ended = start(hosts.inside(self.command("run", out, mesh, *more)), folder, LIMIT, cable)
+                faults = HostFaults(chance, out, hosts)
+                ended = start(hosts.inside(self.command("run", out, mesh, *more)), folder, LIMIT, faults)
                 hold_to(ended, {0})
-                self.check(out, mesh, ended, cable.struck, LOCAL_EVERY)
+                self.check(out, mesh, "two hosts", ended, faults.struck, LOCAL_EVERY)
+                if not all(hosts.is_empty(host) for host in range(2)):
+                    raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
             with self.lock:
                 self.broken.append({"trial": f"network {number}", "mesh": mesh, "launcher": "two hosts", "problem": str(problem)})
@@ -392,13 +399,15 @@ class LostSlot:
             self.slots(4)
 
 
-class PulledCable:
-    """Polled while the run goes on; pulls the cable twice, for less than the run's time-out or for more."""
+class HostFaults:
+    """Polled while the run goes on; two faults of hosts or of what joins them. A cut lasts less than the run's time-out or more."""
+    KINDS = ("network cut for 0.3 s", "network cut for 5 s", "local disk lost", "launcher killed")
 
     def __init__(self, chance, out, hosts):
+        self.chance = chance
         self.out = out
         self.hosts = hosts
-        self.pulls = [(chance.randint(2, 12), chance.choice((0.3, 5.0))), (chance.randint(20, 30), chance.choice((0.3, 5.0)))]
+        self.faults = [(chance.randint(*steps), chance.choice(self.KINDS)) for steps in ((3, 12), (20, 30))]
         self.until = None
         self.struck = []
 
@@ -409,12 +418,27 @@ class PulledCable:
             self.hosts.join()
             self.until = None
         metrics = self.out / "metrics.jsonl"
-        if self.until is None and self.pulls and metrics.exists() and metrics.read_bytes().count(b"\n") >= self.pulls[0][0]:
-            _, seconds = self.pulls.pop(0)
-            self.hosts.cut()
-            self.until = now + seconds
-            self.struck.append(f"network cut for {seconds:g} s")
+        if self.until is None and self.faults and metrics.exists() and metrics.read_bytes().count(b"\n") >= self.faults[0][0]:
+            if self.strike(self.faults[0][1], now):
+                self.struck.append(self.faults.pop(0)[1])
         return False
+
+    def strike(self, kind, now):
+        launchers, ranks = split_launcher(ranks_of(self.out))
+        if kind.startswith("network cut"):
+            self.hosts.cut()
+            self.until = now + float(kind.split()[3])
+        elif kind == "launcher killed":
+            for pid in launchers:
+                os.kill(pid, signal.SIGKILL)
+            return bool(launchers)
+        else:
+            host = self.chance.randrange(2)
+            processes = self.hosts.of_host(host, ranks)
+            if not processes:  # between two attempts
+                return False
+            self.hosts.replace(host, processes)
+        return True
 
 
 class SupervisorKill:
@@ -449,13 +473,14 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, help="the number of one trial")
-    parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut")
+    parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut, and of which one is lost")
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     return parser.parse_args()
 
 
 def main():
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     begin = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="sextant-supervised-"))
     try:
@@ -469,10 +494,11 @@ def main():
         for done in [pool.submit(trials.trial, number) for number in numbers]:
             done.result()
     if options.network and network.why_not():
-        trials.left_out.append(f"network cuts: {network.why_not()}")
+        trials.left_out.append(f"two hosts: {network.why_not()}")
     elif options.network:
         for number in range(options.network):
-            trials.network_trial(number)
+            if not trials.is_late():
+                trials.network_trial(number)
     seconds = time.monotonic() - begin
     print(trials.text(seconds))
     if options.out:
