@@ -28,6 +28,7 @@
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
+#include "train/health/time_limits.h"
 #include "train/save/local_copy.h"
 #include "train/save/local_folder.h"
 #include "train/save/run_lock.h"
@@ -44,7 +45,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::milliseconds kLeftoverPatience{30'000};
 constexpr std::chrono::milliseconds kPreflightLimit{300'000};
-constexpr std::chrono::milliseconds kRemoteEnd{5000};  // for mpirun and srun to end ranks on other hosts
+constexpr std::chrono::milliseconds kRemoteEnd{5000};   // for mpirun and srun to end ranks on other hosts
+constexpr std::chrono::milliseconds kLauncherEnd{500};  // once no rank is left
 constexpr std::chrono::seconds kHostsLook{2};
 constexpr int kSuspectAfter = 2;  // failures by one host without progress
 
@@ -242,7 +244,9 @@ class Supervisor {
   // Until it has ended, or has to be ended; the cause is known then.
   void watch_child(ChildProcess& child, EventTail& events, Attempt& attempt) {
     spawned_ = wall_now();
-    HeartbeatWatch watch(out_, request_.watch, SteadyClock::now());
+    HeartbeatWatch::Limits limits = request_.watch;
+    limits.failing = TimeLimits::end_of(TimeLimits(request_.run).in_step()) + kLauncherEnd;
+    HeartbeatWatch watch(out_, limits, SteadyClock::now());
     auto glance = std::clamp<SteadyClock::duration>(request_.watch.stale / 4, 50ms, 1s);
     auto next_look = SteadyClock::now() + glance, next_hosts = SteadyClock::now() + kHostsLook;
     bool told = false;
@@ -275,6 +279,13 @@ class Supervisor {
         report_hang(attempt);
         return;
       }
+      if (request_.start.starter != Starter::process && watch.launcher_is_left(now)) {
+        log_.say("every rank has ended, and what started them has not: it is killed");
+        take_events(events, attempt);
+        attempt.cause = attempt.told_code ? cause_of_status(*attempt.told_code << 8)
+                                          : Cause{.kind = CauseKind::hang, .detail = "the launcher did not end"};
+        return;
+      }
     }
   }
 
@@ -299,6 +310,8 @@ class Supervisor {
     for (const RunEvent& event : events.take()) {
       if (event.kind == EventKind::hang)
         if (auto late = event.details.integer("late_rank")) attempt.rank = static_cast<int>(*late);
+      if (event.kind == EventKind::failure && !attempt.told_code)
+        if (auto code = event.details.integer("exit_code")) attempt.told_code = static_cast<int>(*code);
       if (event.kind == EventKind::corruption) attempt.corrupt_rank = event.details.integer("rank");
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
