@@ -20,7 +20,9 @@
 #include "supervise/culprit.h"
 #include "supervise/event_tail.h"
 #include "supervise/host_list.h"
+#include "supervise/launcher_report.h"
 #include "supervise/leftover.h"
+#include "supervise/preflight.h"
 #include "supervise/run_log.h"
 #include "supervise/smaller_mesh.h"
 #include "supervise/step_verdict.h"
@@ -188,33 +190,62 @@ class Supervisor {
     conclude(attempt);
   }
 
-  // Doctor's quick checks on the hosts of the run.
+  // Doctor's checks on the hosts of the run.
   bool is_healthy(const StartRequest& start, Attempt& attempt) {
     log_.say(fmt::format("preflight of attempt {}", attempt.number));
     WallTime from = wall_now();
-    std::vector<std::string> words{"doctor", out_.string(), "-q"};
+    std::vector<std::string> words{"doctor", out_.string(), "-q", "--json"};
     if (request_.burn.count() > 0)
       words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device", request_.run.device});
-    ChildProcess doctor(start_command(start, words), log_.file());
-    std::optional<int> status;
+    fs::path printed = out_ / "preflight.json";
     auto until =
         SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
-    while (!(status = doctor.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) log_.echo();
-    if (!status) doctor.kill_all();
-    log_.echo();
+    std::optional<int> status = run_to_file(start_command(start, words), printed, until);
     attempt.ended = wall_now();
     outage_.preflight += seconds_between(from, attempt.ended);
+    std::vector<PreflightFinding> findings;
+    if (std::error_code ignored; fs::exists(printed, ignored)) findings = preflight_findings(read_file(printed));
+    for (const PreflightFinding& finding : findings) log_.say(finding.text);
     Cause cause = status ? cause_of_status(*status) : Cause{.kind = CauseKind::hang, .detail = "doctor did not end"};
     if (cause.kind == CauseKind::finished) return true;
+    if (findings.empty())
+      log_.say(fmt::format("doctor ended with {}; {} has its output", cause.text(), printed.string()));
     cause.kind = CauseKind::unhealthy;
     attempt.cause = cause;
     attempt.done_step = last_metrics_step(out_);
+    blame_preflight(findings, attempt);
     return false;
+  }
+
+  // A host that doctor finds unfit need not fail twice. Two that differ from each other: nobody knows which is wrong.
+  void blame_preflight(const std::vector<PreflightFinding>& findings, Attempt& attempt) {
+    if (!pool_) return;
+    std::vector<std::string> named;
+    for (const HostSlots& host : pool_->available())
+      if (std::ranges::any_of(findings,
+                              [&](const PreflightFinding& f) { return f.is_failure && is_about(f, host.name); }))
+        named.push_back(host.name);
+    if (named.size() != 1) return;
+    attempt.host = named.front();
+    failures_by_host_[attempt.host] = kSuspectAfter;
+  }
+
+  // Runs a command with its output in a file of its own; its status, where it ended in time.
+  std::optional<int> run_to_file(const std::vector<std::string>& words, const fs::path& printed,
+                                 SteadyClock::time_point until) {
+    Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file.is_open()) return std::nullopt;
+    ChildProcess child(words, file.get());
+    std::optional<int> status;
+    while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
+    child.kill_all();
+    return status;
   }
 
   void train_once(const StartRequest& start, const MeshChoice& mesh, Attempt& attempt) {
     std::vector<std::string> words = start_command(start, train_words(mesh));
     clear_heartbeats(out_);  // those of the last attempt have been read
+    log_begin_ = log_.size();
     EventTail events(out_);
     log_.say(fmt::format("attempt {}, {}: {}", attempt.number, utc_now(), fmt::join(words, " ")));
     WallTime spawned = wall_now();
@@ -416,14 +447,7 @@ class Supervisor {
     std::vector<std::string> words{"replay", out_.string(), "--step", std::to_string(step), "--bisect", "--json", "-q"};
     words.insert(words.end(), place.overrides.begin(), place.overrides.end());
     fs::path printed = out_ / fmt::format("replay-{:06}.json", step);
-    std::optional<int> status;
-    {
-      Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-      if (!file.is_open()) return std::nullopt;
-      ChildProcess child(start_command(place.start, words), file.get());
-      while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
-      child.kill_all();
-    }
+    std::optional<int> status = run_to_file(start_command(place.start, words), printed, until);
     if (!status || cause_of_status(*status).kind != CauseKind::finished) return std::nullopt;
     return parse_replay(read_file(printed));
   }
@@ -463,6 +487,13 @@ class Supervisor {
       return;
     }
     std::optional<LastBeat> culprit = culprit_of(beats);
+    if (std::optional<LostRank> lost = lost_rank_in(log_.text_from(log_begin_))) {
+      attempt.rank = lost->rank;
+      attempt.host = lost->host;
+      if (auto beat = std::ranges::find(beats, lost->rank, &LastBeat::rank); beat != beats.end())
+        attempt.host = beat->host;  // by the name that it has elsewhere
+      if (!attempt.corrupt_rank) return;
+    }
     // Who found a fault need not be who has it.
     if (auto named = std::ranges::find(beats, attempt.corrupt_rank,
                                        [](const LastBeat& beat) { return std::optional<int64_t>(beat.rank); });
@@ -493,8 +524,8 @@ class Supervisor {
   // A host that fails again and again is set aside, as long as the run can go on without it.
   void suspect(const Attempt& attempt) {
     bool computes_wrongly = attempt.corrupt_rank.has_value();  // such a host ruins what it takes part in
-    if (policy_.failures_without_progress() <= 1 && attempt.cause.kind != CauseKind::faulty_device)
-      failures_by_host_.clear();
+    bool proven = attempt.cause.kind == CauseKind::faulty_device || attempt.cause.kind == CauseKind::unhealthy;
+    if (policy_.failures_without_progress() <= 1 && !proven) failures_by_host_.clear();
     int most = computes_wrongly ? 1 : kSuspectAfter;
     if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < most) return;
     std::vector<HostSlots> left = pool_->available();
@@ -543,6 +574,7 @@ class Supervisor {
   WallTime began_, spawned_;
   int64_t done_step_ = 0;
   int64_t active_ranks_ = 0;
+  int64_t log_begin_ = 0;  // of the attempt's own output in run.log
   bool is_over_ = false, is_smaller_ = false, was_smaller_ = false, regrows_ = false;
 };
 
