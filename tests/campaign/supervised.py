@@ -5,6 +5,7 @@ alone, and repeat no more than the checkpoints leave open.
     tests/campaign/supervised.py --faults 50 --seed 1                 what CTest runs
     tests/campaign/supervised.py --faults 1000 --seconds 3000 --out results.json
     tests/campaign/supervised.py --seed 1 --only 17                   one trial again
+    tests/campaign/supervised.py --sum a.json b.json                  parts as one
     tests/campaign/supervised.py --faults 0 --network 20              two hosts; needs root
 
 A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
@@ -270,28 +271,50 @@ class Trials:
             return
         shutil.rmtree(folder, ignore_errors=True)
 
-    def text(self, seconds):
-        lines = [f"{self.faults} faults in {self.runs} runs, {len(self.restarts)} restarts, {len(self.broken)} broken; "
-                 f"{seconds:.0f} s, seed {self.options.seed}, {self.options.jobs} at a time",
-                 "faults    " + ", ".join(f"{count} {kind}" for kind, count in self.by_kind.most_common())]
-        if self.restarts:
-            lost = [event["seconds_lost"] for event in self.restarts]
-            lines.append(f"restart   mean {statistics.mean(lost):.2f} s, median {statistics.median(lost):.2f} s, max {max(lost):.2f} s "
-                         "from the last finished step to training again")
-            parts = {phase: [event["seconds"][phase] for event in self.restarts] for phase in PHASES}
-            lines.append("of which  " + ", ".join(f"{phase} {statistics.mean(part):.2f} s (max {max(part):.2f})"
-                                                  for phase, part in parts.items() if max(part) > 0))
-            lines.append(f"repeated  mean {statistics.mean(self.repeated):.2f} steps, max {max(self.repeated)}; a checkpoint every {EVERY}")
-        if self.goodput:
-            lines.append(f"goodput   {goodput_text(self.goodput)}")
-            apart = sorted(100 * abs(run["measured"] - run["predicted"]) for run in self.goodput)
-            lines.append(f"          a single run's are at most {apart[-1]:.1f} points apart, {statistics.median(apart):.1f} in the median")
-            for launcher in sorted({run["launcher"] for run in self.goodput}):
-                lines.append(f"  {launcher + ':':<26}" + goodput_text([run for run in self.goodput if run["launcher"] == launcher]))
-            for kind in sorted({kind for run in self.goodput for kind in run["faults"]}):
-                lines.append(f"  {kind + ':':<26}" + goodput_text([run for run in self.goodput if kind in run["faults"]]))
-        lines += [f"left out  {what}" for what in self.left_out]
-        return "\n".join(lines)
+    def record(self, seconds):
+        """What `text_of` prints and --out keeps."""
+        return {"seeds": [self.options.seed], "seconds": round(seconds), "at_a_time": self.options.jobs, "faults": self.by_kind, "runs": self.runs,
+                "restarts": [{key: event[key] for key in ("attempt", "steps_repeated", "seconds_lost", "seconds")} for event in self.restarts],
+                "goodput": self.goodput, "broken": self.broken, "left_out": self.left_out}
+
+
+def sum_of(records):
+    """Parts of one campaign as one."""
+    whole = {"seeds": [], "seconds": 0, "at_a_time": 0, "faults": collections.Counter(), "runs": 0, "restarts": [], "goodput": [], "broken": [], "left_out": []}
+    for part in records:
+        for key in whole:
+            if key == "faults":
+                whole[key].update(part[key])
+            else:
+                whole[key] += part[key]
+    return whole
+
+
+def text_of(record):
+    faults = collections.Counter(record["faults"])
+    lines = [f"{faults.total()} faults in {record['runs']} runs, {len(record['restarts'])} restarts, {len(record['broken'])} broken; "
+             f"{record['seconds']} s, seed {', '.join(map(str, record['seeds']))}, {record['at_a_time']} at a time",
+             "faults    " + ", ".join(f"{count} {kind}" for kind, count in faults.most_common())]
+    if record["restarts"]:
+        lost = [event["seconds_lost"] for event in record["restarts"]]
+        repeated = [event["steps_repeated"] for event in record["restarts"]]
+        lines.append(f"restart   mean {statistics.mean(lost):.2f} s, median {statistics.median(lost):.2f} s, max {max(lost):.2f} s "
+                     "from the last finished step to training again")
+        parts = {phase: [event["seconds"][phase] for event in record["restarts"]] for phase in PHASES}
+        lines.append("of which  " + ", ".join(f"{phase} {statistics.mean(part):.2f} s (max {max(part):.2f})"
+                                              for phase, part in parts.items() if max(part) > 0))
+        lines.append(f"repeated  mean {statistics.mean(repeated):.2f} steps, max {max(repeated)}; a checkpoint every {EVERY}")
+    runs = record["goodput"]
+    if runs:
+        lines.append(f"goodput   {goodput_text(runs)}")
+        apart = sorted(100 * abs(run["measured"] - run["predicted"]) for run in runs)
+        lines.append(f"          a single run's are at most {apart[-1]:.1f} points apart, {statistics.median(apart):.1f} in the median")
+        for launcher in sorted({run["launcher"] for run in runs}):
+            lines.append(f"  {launcher + ':':<26}" + goodput_text([run for run in runs if run["launcher"] == launcher]))
+        for kind in sorted({kind for run in runs for kind in run["faults"]}):
+            lines.append(f"  {kind + ':':<26}" + goodput_text([run for run in runs if kind in run["faults"]]))
+    lines += [f"left out  {what}" for what in record["left_out"]]
+    return "\n".join(lines)
 
 
 def goodput_text(runs):
@@ -474,12 +497,16 @@ def parse():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, help="the number of one trial")
     parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut, and of which one is lost")
+    parser.add_argument("--sum", type=Path, nargs="+", help="print what several files of --out come to together, and do nothing else")
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     return parser.parse_args()
 
 
 def main():
     options = parse()
+    if options.sum:
+        print(text_of(sum_of([json.loads(part.read_text()) for part in options.sum])))
+        return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     begin = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="sextant-supervised-"))
@@ -500,12 +527,10 @@ def main():
             if not trials.is_late():
                 trials.network_trial(number)
     seconds = time.monotonic() - begin
-    print(trials.text(seconds))
+    record = trials.record(seconds)
+    print(text_of(record))
     if options.out:
-        options.out.write_text(json.dumps({"seed": options.seed, "seconds": round(seconds), "faults": trials.by_kind, "runs": trials.runs,
-                                           "restarts": [{key: event[key] for key in ("attempt", "steps_repeated", "seconds_lost", "seconds")}
-                                                        for event in trials.restarts], "goodput": trials.goodput,
-                                           "broken": trials.broken}, indent=1) + "\n")
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
     if trials.broken:
         print(f"{len(trials.broken)} broken; their folders are under {work}", file=sys.stderr)
         return 1
