@@ -100,13 +100,21 @@ double RunReport::other_seconds() const {
 }
 
 int64_t RunReport::interruptions() const {
-  return std::ranges::count_if(
-      attempts, [](const Attempt& attempt) { return attempt.trained && attempt.cause.kind != CauseKind::finished; });
+  return std::ranges::count_if(attempts, [](const Attempt& attempt) {
+    return attempt.trained && attempt.cause.kind != CauseKind::finished && attempt.cause.kind != CauseKind::stopped;
+  });
+}
+
+double RunReport::asked_stop_seconds() const {
+  double sum = 0;
+  for (const Attempt& attempt : attempts)
+    if (attempt.cause.kind == CauseKind::stopped) sum += attempt.lost.sum();
+  return sum;
 }
 
 std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
   int64_t steps = last_step - first_step, interval = steps_between_copies(run, steps);
-  double training = seconds - first_start_seconds - lost.sum() - end_seconds;
+  double training = seconds - first_start_seconds - lost.sum() - end_seconds, asked = asked_stop_seconds();
   if (interruptions() == 0 || steps <= 0 || !(productive_seconds > 0) || !(training > 0)) return std::nullopt;
   auto count = static_cast<double>(interruptions()), done = static_cast<double>(steps);
   double step_seconds = productive_seconds / done, all_steps = done + static_cast<double>(steps_repeated);
@@ -114,7 +122,7 @@ std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
   // Faults that strike before training goes on have made the interruption longer already. The formula lengthens the
   // restart it is given by such faults itself, from R to M·(e^(R/M) − 1): it gets the R that comes to what was seen.
   double between = training / count;
-  double restart = between * std::log1p(lost.sum() / count / between);
+  double restart = between * std::log1p((lost.sum() - asked) / count / between);
   double share = economics_of({.step_seconds = step_seconds,
                                .tokens_per_step = 1,
                                .token_budget = done,
@@ -124,7 +132,7 @@ std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
                                .restart_seconds = restart})
                      .goodput;
   if (!(share > 0)) return 0;
-  return productive_seconds / (productive_seconds / share + first_start_seconds + end_seconds);
+  return productive_seconds / (productive_seconds / share + first_start_seconds + asked + end_seconds);
 }
 
 ReportJson lost_json(const LostSeconds& lost) {

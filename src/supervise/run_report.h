@@ -26,7 +26,8 @@ struct RunReport {
   double end_seconds = 0;          // after the last step, where the run finished
 
   int64_t failures() const;
-  int64_t interruptions() const;  // failures of attempts that had come to train
+  int64_t interruptions() const;      // failures of attempts that had come to train, and had not saved and stopped
+  double asked_stop_seconds() const;  // lost by those that had: no work is undone
   // In neither steps that count nor restarts nor the first start: saves, evaluations, steps done again, the end.
   double other_seconds() const;
   double goodput() const { return seconds > 0 ? productive_seconds / seconds : 0; }

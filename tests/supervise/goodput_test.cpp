@@ -101,6 +101,21 @@ TEST(PredictedGoodput, TakesTheShorterIntervalOfDurableAndLocalCopies) {
   EXPECT_LT(*report.predicted_goodput(seldom), 0.5 * report.goodput());
 }
 
+// One that saved and stopped because it was asked to, to go on with more hosts: its time is lost, its work is not.
+TEST(PredictedGoodput, StopsThatWereAskedForUndoNothing) {
+  DrawnRun run{.restart = 40, .between = 400};
+  RunReport report = play(run, 5);
+  double before = *report.predicted_goodput(config_of(run));
+  int64_t interruptions = report.interruptions();
+  Attempt asked{.trained = WallTime(), .cause = {.kind = CauseKind::stopped}, .lost = {.starting = 3000}};
+  report.attempts.insert(report.attempts.begin(), asked);
+  report.lost += asked.lost;
+  report.seconds += 3000;
+  EXPECT_EQ(report.interruptions(), interruptions);
+  double work = report.productive_seconds;
+  EXPECT_NEAR(*report.predicted_goodput(config_of(run)), work / (work / before + 3000), 1e-9);
+}
+
 TEST(PredictedGoodput, IsNothingWithoutInterruptedTraining) {
   DrawnRun run{.between = 1e12};
   RunReport report = play(run, 1);
