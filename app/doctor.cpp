@@ -54,10 +54,12 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankContext& context
   Host host = this_host(a.directory);
   Examination own = examine(host);
   std::vector<Finding> findings;
+  std::vector<std::string> hosts;
   if (context.transport) {
     std::vector<RankExamination> all = gather_examinations(*context.transport, host, own);
     if (context.rank == 0) {
       findings = merge_findings(all);
+      for (const RankExamination& rank : all) hosts.push_back(rank.host);
       for (Finding& f : compare_facts(all)) findings.push_back(std::move(f));
     }
     for (Finding& f : check_messages(*context.transport, host, all)) findings.push_back(std::move(f));
@@ -67,7 +69,8 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankContext& context
   // With other ranks one round is always run: it is the round trip of the device's own collectives.
   if (a.burn <= 0 && !context.transport) return findings;
   std::unique_ptr<Executor> executor = repeatable_executor(a.device, context, visit.threads);
-  BurnOptions options{.seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }};
+  BurnOptions options{
+      .seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }, .hosts = std::move(hosts)};
   if (a.burn > 0 && visit.shows)
     options.progress = [&a](int64_t rounds, double seconds) {
       fmt::print(stderr, "\r\033[Kburn {:.0f} of {:.0f} s, {} rounds", seconds, a.burn, rounds);

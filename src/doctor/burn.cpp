@@ -38,14 +38,16 @@ class Judge {
     task.between() == Between::exact ? compare_bits(task, round, ranks) : compare_sums(task, round, ranks);
   }
 
-  std::vector<Finding> findings() const {
+  // `hosts` of the ranks, where known.
+  std::vector<Finding> findings(const std::vector<std::string>& hosts) const {
     std::vector<Finding> findings;
     for (const auto& [key, fault] : faults_) {
       const auto& [rank, task, what] = key;
-      findings.push_back({"burn", task, Health::failure,
-                          fmt::format("{} in {} comparisons, first in round {}", what, fault.times, fault.first_round),
-                          "this device computes wrongly without saying so: take it out and have it tested",
-                          fmt::format("rank {}", rank)});
+      findings.push_back(
+          {"burn", task, Health::failure,
+           fmt::format("{} in {} comparisons, first in round {}", what, fault.times, fault.first_round),
+           "this device computes wrongly without saying so: take it out and have it tested",
+           rank < hosts.size() ? fmt::format("rank {} ({})", rank, hosts[rank]) : fmt::format("rank {}", rank)});
     }
     return findings;
   }
@@ -135,7 +137,7 @@ std::vector<Finding> burn(Executor& executor, const RankContext& context, const 
     if (context.rank == 0) options.progress(round, seconds());
   } while (decided(context, seconds() < options.seconds && !options.stop()));
   if (context.rank > 0) return {};
-  std::vector<Finding> findings = judge.findings();
+  std::vector<Finding> findings = judge.findings(options.hosts);
   if (findings.empty())
     findings.push_back({"burn",
                         "corruption",

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "doctor/finding.h"
@@ -18,6 +19,7 @@ struct BurnOptions {
   double seconds = 0;                                 // one round at least
   uint64_t seed = 1;                                  // what is found can be repeated with the same one
   std::function<bool()> stop = [] { return false; };  // asked on rank 0 after every round
+  std::vector<std::string> hosts = {};                // of the ranks, where known: findings name them
   std::function<void(int64_t rounds, double seconds)> progress = [](int64_t, double) {};
 };
 

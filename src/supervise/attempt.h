@@ -43,6 +43,7 @@ struct Attempt {
   std::optional<int> rank = {};  // by which it failed, and its host
   std::string host = {};
   std::optional<int64_t> corrupt_rank = {};  // that a check found to be wrong
+  std::optional<int> told_code = {};         // the exit code that a rank told of first
   LostSeconds lost = {};                     // by its end, and before the next one trains
 };
 

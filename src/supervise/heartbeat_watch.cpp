@@ -58,4 +58,14 @@ std::optional<std::string> HeartbeatWatch::look(Clock::time_point now) {
                      seconds_of(now - newest->second.changed));
 }
 
+bool HeartbeatWatch::launcher_is_left(Clock::time_point now) const {
+  if (files_.empty()) return false;
+  auto newest = std::ranges::max_element(files_, {}, [](const auto& file) { return file.second.changed; });
+  if (now - newest->second.changed < limits_.failing) return false;
+  std::vector<LastBeat> beats = last_beats(out_);
+  auto ended = [](const LastBeat& beat) { return beat.state != "running"; };
+  return beats.size() == files_.size() && std::ranges::all_of(beats, ended) &&
+         std::ranges::any_of(beats, [](const LastBeat& beat) { return beat.state == "failed"; });
+}
+
 }  // namespace sextant

@@ -18,11 +18,16 @@ class HeartbeatWatch {
     std::chrono::milliseconds stale{60'000};     // between two beats of a rank
     std::chrono::milliseconds start{3'600'000};  // until the first beat
     std::chrono::milliseconds leaving{120'000};  // from the last beat of all to the end of the processes
+    std::chrono::milliseconds failing{120'000};  // the same, where a rank has failed and a launcher started them
   };
   HeartbeatWatch(std::filesystem::path out, const Limits& limits, Clock::time_point start);
 
   // What hangs, at this moment; nothing when all is well.
   std::optional<std::string> look(Clock::time_point now);
+
+  // When last looked: every rank had ended, one of them by a failure, and the launcher should have ended too. It does
+  // not where it cannot reach a host that took part.
+  bool launcher_is_left(Clock::time_point now) const;
 
  private:
   struct Seen {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -16,8 +17,23 @@ RunLog::RunLog(const std::filesystem::path& out, Echo echo) : echo_(echo) {
   std::filesystem::path path = out / "run.log";
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file_.is_open()) throw_disk_error(path, "cannot open", errno);
+  echoed_ = size();
+}
+
+int64_t RunLog::size() const {
   struct stat about {};
-  if (::fstat(file_.get(), &about) == 0) echoed_ = about.st_size;
+  return ::fstat(file_.get(), &about) == 0 ? about.st_size : 0;
+}
+
+std::string RunLog::text_from(int64_t offset) const {
+  constexpr int64_t kMostBytes = 1 << 20;
+  int64_t end = size(), at = std::max(offset, end - kMostBytes);
+  std::string text(static_cast<size_t>(std::max<int64_t>(0, end - at)), '\0');
+  size_t have = 0;
+  for (ssize_t n = 1; have < text.size() && n > 0; have += static_cast<size_t>(std::max<ssize_t>(n, 0)))
+    n = ::pread(file_.get(), text.data() + have, text.size() - have, at + static_cast<int64_t>(have));
+  text.resize(have);
+  return text;
 }
 
 void RunLog::say(std::string_view line) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "ckpt/disk.h"
@@ -18,6 +19,8 @@ class RunLog {
   int file() const { return file_.get(); }  // for processes to write to
   void say(std::string_view line);          // "== line"; a disk that takes nothing does not matter here
   void echo();                              // what was appended since the last call
+  int64_t size() const;
+  std::string text_from(int64_t offset) const;  // to its end; of a long one the last part
 
  private:
   Descriptor file_;

@@ -46,6 +46,14 @@ std::string causes_line(const RunReport& report) {
   return text;
 }
 
+// Steps between two points that a restart can go on from.
+int64_t steps_between_copies(const RunConfig& run, int64_t all) {
+  int64_t least = all;
+  for (int64_t every : {run.checkpoint.every, run.checkpoint.local_every})
+    if (every > 0) least = std::min(least, every);
+  return least;
+}
+
 std::string name_of_exit(ExitCode code) {
   for (const ExitMeaning& meaning : exit_meanings())
     if (meaning.code == code) return std::string(meaning.name);
@@ -91,20 +99,40 @@ double RunReport::other_seconds() const {
   return std::max(0.0, seconds - productive_seconds - lost.sum() - first_start_seconds);
 }
 
+int64_t RunReport::interruptions() const {
+  return std::ranges::count_if(attempts, [](const Attempt& attempt) {
+    return attempt.trained && attempt.cause.kind != CauseKind::finished && attempt.cause.kind != CauseKind::stopped;
+  });
+}
+
+double RunReport::asked_stop_seconds() const {
+  double sum = 0;
+  for (const Attempt& attempt : attempts)
+    if (attempt.cause.kind == CauseKind::stopped) sum += attempt.lost.sum();
+  return sum;
+}
+
 std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
-  int64_t steps = last_step - first_step;
-  if (failures() == 0 || steps <= 0 || !(productive_seconds > 0)) return std::nullopt;
-  auto count = static_cast<double>(failures()), done = static_cast<double>(steps);
-  double step_seconds = productive_seconds / done, every = static_cast<double>(run.checkpoint.every);
-  double saving = std::max(0.0, other_seconds() - static_cast<double>(steps_repeated) * step_seconds);
-  return economics_of({.step_seconds = step_seconds,
-                       .tokens_per_step = 1,
-                       .token_budget = done,
-                       .device_mtbf_hours = (seconds - first_start_seconds) / count / 3600,
-                       .checkpoint_seconds = every > 0 ? saving / std::ceil(done / every) : 0,
-                       .checkpoint_every = run.checkpoint.every > 0 ? run.checkpoint.every : steps,
-                       .restart_seconds = lost.sum() / count})
-      .goodput;
+  int64_t steps = last_step - first_step, interval = steps_between_copies(run, steps);
+  double training = seconds - first_start_seconds - lost.sum() - end_seconds, asked = asked_stop_seconds();
+  if (interruptions() == 0 || steps <= 0 || !(productive_seconds > 0) || !(training > 0)) return std::nullopt;
+  auto count = static_cast<double>(interruptions()), done = static_cast<double>(steps);
+  double step_seconds = productive_seconds / done, all_steps = done + static_cast<double>(steps_repeated);
+  double saving = std::max(0.0, training - all_steps * step_seconds) / all_steps * static_cast<double>(interval);
+  // Faults that strike before training goes on have made the interruption longer already. The formula lengthens the
+  // restart it is given by such faults itself, from R to M·(e^(R/M) − 1): it gets the R that comes to what was seen.
+  double between = training / count;
+  double restart = between * std::log1p((lost.sum() - asked) / count / between);
+  double share = economics_of({.step_seconds = step_seconds,
+                               .tokens_per_step = 1,
+                               .token_budget = done,
+                               .device_mtbf_hours = between / 3600,
+                               .checkpoint_seconds = saving,
+                               .checkpoint_every = interval,
+                               .restart_seconds = restart})
+                     .goodput;
+  if (!(share > 0)) return 0;
+  return productive_seconds / (productive_seconds / share + first_start_seconds + asked + end_seconds);
 }
 
 ReportJson lost_json(const LostSeconds& lost) {
@@ -130,8 +158,8 @@ std::string report_text(const RunReport& report, const RunConfig& run) {
         human_duration(lost.sum()), lost.detecting, lost.ending, lost.waiting, lost.preflight, lost.starting);
   text += fmt::format("goodput   {:.1f} %", 100 * report.goodput());
   if (std::optional<double> predicted = report.predicted_goodput(run))
-    text += fmt::format("; plan's formula gives {:.1f} % for {} failure{} in this time", 100 * *predicted,
-                        report.failures(), report.failures() == 1 ? "" : "s");
+    text += fmt::format("; plan's formula gives {:.1f} % for {} interruption{} in this time", 100 * *predicted,
+                        report.interruptions(), report.interruptions() == 1 ? "" : "s");
   text += fmt::format("\noutcome   {}{}\n", name_of_exit(report.outcome), report.why.empty() ? "" : ": " + report.why);
   return text;
 }
@@ -146,6 +174,7 @@ ReportJson report_json(const RunReport& report, const RunConfig& run) {
   json["seconds"] = milliseconds_kept(report.seconds);
   json["productive_seconds"] = milliseconds_kept(report.productive_seconds);
   json["first_start_seconds"] = milliseconds_kept(report.first_start_seconds);
+  json["end_seconds"] = milliseconds_kept(report.end_seconds);
   json["lost"] = lost_json(report.lost);
   json["goodput"] = report.goodput();
   std::optional<double> predicted = report.predicted_goodput(run);

@@ -23,13 +23,17 @@ struct RunReport {
   double productive_seconds = 0;   // in steps that count
   LostSeconds lost = {};           // by interruptions
   double first_start_seconds = 0;  // until the first step of the first attempt
+  double end_seconds = 0;          // after the last step, where the run finished
 
   int64_t failures() const;
+  int64_t interruptions() const;      // failures of attempts that had come to train, and had not saved and stopped
+  double asked_stop_seconds() const;  // lost by those that had: no work is undone
   // In neither steps that count nor restarts nor the first start: saves, evaluations, steps done again, the end.
   double other_seconds() const;
   double goodput() const { return seconds > 0 ? productive_seconds / seconds : 0; }
-  // What `plan` predicts for as many failures, and for restarts and saves as long as these were; nothing without
-  // failures or steps.
+  // What `plan` predicts for as many interruptions in as much training, for steps, saves and interruptions that last as
+  // long as these did on average, between the same first start and end. How much work they undo is the model's own
+  // expectation. Nothing without interruptions or steps.
   std::optional<double> predicted_goodput(const RunConfig& run) const;
 };
 

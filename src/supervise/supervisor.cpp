@@ -20,7 +20,9 @@
 #include "supervise/culprit.h"
 #include "supervise/event_tail.h"
 #include "supervise/host_list.h"
+#include "supervise/launcher_report.h"
 #include "supervise/leftover.h"
+#include "supervise/preflight.h"
 #include "supervise/run_log.h"
 #include "supervise/smaller_mesh.h"
 #include "supervise/step_verdict.h"
@@ -28,6 +30,7 @@
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
+#include "train/health/time_limits.h"
 #include "train/save/local_copy.h"
 #include "train/save/local_folder.h"
 #include "train/save/run_lock.h"
@@ -44,7 +47,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::milliseconds kLeftoverPatience{30'000};
 constexpr std::chrono::milliseconds kPreflightLimit{300'000};
-constexpr std::chrono::milliseconds kRemoteEnd{5000};  // for mpirun and srun to end ranks on other hosts
+constexpr std::chrono::milliseconds kRemoteEnd{5000};   // for mpirun and srun to end ranks on other hosts
+constexpr std::chrono::milliseconds kLauncherEnd{500};  // once no rank is left
 constexpr std::chrono::seconds kHostsLook{2};
 constexpr int kSuspectAfter = 2;  // failures by one host without progress
 
@@ -186,33 +190,62 @@ class Supervisor {
     conclude(attempt);
   }
 
-  // Doctor's quick checks on the hosts of the run.
+  // Doctor's checks on the hosts of the run.
   bool is_healthy(const StartRequest& start, Attempt& attempt) {
     log_.say(fmt::format("preflight of attempt {}", attempt.number));
     WallTime from = wall_now();
-    std::vector<std::string> words{"doctor", out_.string(), "-q"};
+    std::vector<std::string> words{"doctor", out_.string(), "-q", "--json"};
     if (request_.burn.count() > 0)
       words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device", request_.run.device});
-    ChildProcess doctor(start_command(start, words), log_.file());
-    std::optional<int> status;
+    fs::path printed = out_ / "preflight.json";
     auto until =
         SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
-    while (!(status = doctor.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) log_.echo();
-    if (!status) doctor.kill_all();
-    log_.echo();
+    std::optional<int> status = run_to_file(start_command(start, words), printed, until);
     attempt.ended = wall_now();
     outage_.preflight += seconds_between(from, attempt.ended);
+    std::vector<PreflightFinding> findings;
+    if (std::error_code ignored; fs::exists(printed, ignored)) findings = preflight_findings(read_file(printed));
+    for (const PreflightFinding& finding : findings) log_.say(finding.text);
     Cause cause = status ? cause_of_status(*status) : Cause{.kind = CauseKind::hang, .detail = "doctor did not end"};
     if (cause.kind == CauseKind::finished) return true;
+    if (findings.empty())
+      log_.say(fmt::format("doctor ended with {}; {} has its output", cause.text(), printed.string()));
     cause.kind = CauseKind::unhealthy;
     attempt.cause = cause;
     attempt.done_step = last_metrics_step(out_);
+    blame_preflight(findings, attempt);
     return false;
+  }
+
+  // A host that doctor finds unfit need not fail twice. Two that differ from each other: nobody knows which is wrong.
+  void blame_preflight(const std::vector<PreflightFinding>& findings, Attempt& attempt) {
+    if (!pool_) return;
+    std::vector<std::string> named;
+    for (const HostSlots& host : pool_->available())
+      if (std::ranges::any_of(findings,
+                              [&](const PreflightFinding& f) { return f.is_failure && is_about(f, host.name); }))
+        named.push_back(host.name);
+    if (named.size() != 1) return;
+    attempt.host = named.front();
+    failures_by_host_[attempt.host] = kSuspectAfter;
+  }
+
+  // Runs a command with its output in a file of its own; its status, where it ended in time.
+  std::optional<int> run_to_file(const std::vector<std::string>& words, const fs::path& printed,
+                                 SteadyClock::time_point until) {
+    Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file.is_open()) return std::nullopt;
+    ChildProcess child(words, file.get());
+    std::optional<int> status;
+    while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
+    child.kill_all();
+    return status;
   }
 
   void train_once(const StartRequest& start, const MeshChoice& mesh, Attempt& attempt) {
     std::vector<std::string> words = start_command(start, train_words(mesh));
     clear_heartbeats(out_);  // those of the last attempt have been read
+    log_begin_ = log_.size();
     EventTail events(out_);
     log_.say(fmt::format("attempt {}, {}: {}", attempt.number, utc_now(), fmt::join(words, " ")));
     WallTime spawned = wall_now();
@@ -242,7 +275,9 @@ class Supervisor {
   // Until it has ended, or has to be ended; the cause is known then.
   void watch_child(ChildProcess& child, EventTail& events, Attempt& attempt) {
     spawned_ = wall_now();
-    HeartbeatWatch watch(out_, request_.watch, SteadyClock::now());
+    HeartbeatWatch::Limits limits = request_.watch;
+    limits.failing = TimeLimits::end_of(TimeLimits(request_.run).in_step()) + kLauncherEnd;
+    HeartbeatWatch watch(out_, limits, SteadyClock::now());
     auto glance = std::clamp<SteadyClock::duration>(request_.watch.stale / 4, 50ms, 1s);
     auto next_look = SteadyClock::now() + glance, next_hosts = SteadyClock::now() + kHostsLook;
     bool told = false;
@@ -275,6 +310,13 @@ class Supervisor {
         report_hang(attempt);
         return;
       }
+      if (request_.start.starter != Starter::process && watch.launcher_is_left(now)) {
+        log_.say("every rank has ended, and what started them has not: it is killed");
+        take_events(events, attempt);
+        attempt.cause = attempt.told_code ? cause_of_status(*attempt.told_code << 8)
+                                          : Cause{.kind = CauseKind::hang, .detail = "the launcher did not end"};
+        return;
+      }
     }
   }
 
@@ -299,13 +341,16 @@ class Supervisor {
     for (const RunEvent& event : events.take()) {
       if (event.kind == EventKind::hang)
         if (auto late = event.details.integer("late_rank")) attempt.rank = static_cast<int>(*late);
+      if (event.kind == EventKind::failure && !attempt.told_code)
+        if (auto code = event.details.integer("exit_code")) attempt.told_code = static_cast<int>(*code);
       if (event.kind == EventKind::corruption) attempt.corrupt_rank = event.details.integer("rank");
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
       attempt.from_step = event.step.value_or(1) - 1;
       double starting = seconds_between(spawned_, *attempt.trained);
       if (report_.attempts.empty()) {
-        report_.first_start_seconds = starting;
+        report_.first_start_seconds = seconds_between(began_, *attempt.trained);
+        report_.first_step = attempt.from_step;
         outage_ = {};
         continue;
       }
@@ -402,14 +447,7 @@ class Supervisor {
     std::vector<std::string> words{"replay", out_.string(), "--step", std::to_string(step), "--bisect", "--json", "-q"};
     words.insert(words.end(), place.overrides.begin(), place.overrides.end());
     fs::path printed = out_ / fmt::format("replay-{:06}.json", step);
-    std::optional<int> status;
-    {
-      Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-      if (!file.is_open()) return std::nullopt;
-      ChildProcess child(start_command(place.start, words), file.get());
-      while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
-      child.kill_all();
-    }
+    std::optional<int> status = run_to_file(start_command(place.start, words), printed, until);
     if (!status || cause_of_status(*status).kind != CauseKind::finished) return std::nullopt;
     return parse_replay(read_file(printed));
   }
@@ -449,6 +487,13 @@ class Supervisor {
       return;
     }
     std::optional<LastBeat> culprit = culprit_of(beats);
+    if (std::optional<LostRank> lost = lost_rank_in(log_.text_from(log_begin_))) {
+      attempt.rank = lost->rank;
+      attempt.host = lost->host;
+      if (auto beat = std::ranges::find(beats, lost->rank, &LastBeat::rank); beat != beats.end())
+        attempt.host = beat->host;  // by the name that it has elsewhere
+      if (!attempt.corrupt_rank) return;
+    }
     // Who found a fault need not be who has it.
     if (auto named = std::ranges::find(beats, attempt.corrupt_rank,
                                        [](const LastBeat& beat) { return std::optional<int64_t>(beat.rank); });
@@ -479,8 +524,8 @@ class Supervisor {
   // A host that fails again and again is set aside, as long as the run can go on without it.
   void suspect(const Attempt& attempt) {
     bool computes_wrongly = attempt.corrupt_rank.has_value();  // such a host ruins what it takes part in
-    if (policy_.failures_without_progress() <= 1 && attempt.cause.kind != CauseKind::faulty_device)
-      failures_by_host_.clear();
+    bool proven = attempt.cause.kind == CauseKind::faulty_device || attempt.cause.kind == CauseKind::unhealthy;
+    if (policy_.failures_without_progress() <= 1 && !proven) failures_by_host_.clear();
     int most = computes_wrongly ? 1 : kSuspectAfter;
     if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < most) return;
     std::vector<HostSlots> left = pool_->available();
@@ -504,6 +549,10 @@ class Supervisor {
     report_.seconds = seconds_between(began_, wall_now());
     report_.last_step = std::max(report_.first_step, last_metrics_step(out_));
     report_.productive_seconds = productive_seconds(out_, report_.first_step);
+    std::optional<WallTime> last_step = last_step_time(out_);
+    bool trained_to_the_end = !report_.attempts.empty() && report_.attempts.back().trained;
+    if (report_.outcome == ExitCode::finished && last_step && trained_to_the_end)
+      report_.end_seconds = std::max(0.0, report_.seconds - std::max(seconds_between(began_, *last_step), 0.0));
     // The last attempt's end is no interruption where the run finished or was stopped.
     if (report_.outcome != ExitCode::finished && report_.outcome != ExitCode::stopped) {
       report_.lost += outage_;
@@ -525,6 +574,7 @@ class Supervisor {
   WallTime began_, spawned_;
   int64_t done_step_ = 0;
   int64_t active_ranks_ = 0;
+  int64_t log_begin_ = 0;  // of the attempt's own output in run.log
   bool is_over_ = false, is_smaller_ = false, was_smaller_ = false, regrows_ = false;
 };
 

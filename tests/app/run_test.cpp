@@ -219,6 +219,31 @@ TEST_F(RunOnHosts, WithoutSparesTheMeshShrinksAndGrowsAgain) {
   EXPECT_EQ(run.wait(), 5) << run.output();
 }
 
+// doctor names the host before anything is trained there; a spare takes its place.
+TEST_F(RunOnHosts, AHostThatPreflightFindsUnfitIsSetAside) {
+  write_text(place_ / "hosts", "good slots=1\nbad slots=1\nspare slots=1\n");
+  std::string stand_in = with_stand_in();
+  write_text(place_ / "bin/mpirun", fmt::format(R"sh(#!/bin/bash
+while [ "$1" != "{0}" ]; do [ "$1" = --hostfile ] && hosts=$2; shift; done
+if [ "$2" = train ]; then exec "$@"; fi
+echo "$@" >> {1}/words
+found='{{"group":"burn","name":"corruption","status":"failure","found":"a sum differs","where":"rank 1 (bad)"}}'
+grep -q bad "$hosts" || {{ echo '{{"findings":[]}}'; exit 0; }}
+echo "{{\"findings\":[$found]}}"
+exit 1
+)sh",
+                                                SEXTANT_BINARY, place_.path().string()));
+  Outcome outcome = run_command(
+      arguments("run",
+                fmt::format("mesh.dp=2 --mpi 2 --hosts {} --preflight --burn 0.5 --backoff 0", place_ / "hosts")),
+      stand_in);
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  expect_words(outcome.output, {"== failure: burn, corruption: a sum differs, on rank 1 (bad)", "bad is set aside",
+                                "1 × exit code 1 (unhealthy)", "attempts  2"});
+  EXPECT_EQ(read_file(place_ / "run/active-hosts"), "good slots=1\nspare slots=1\n");
+  expect_words(read_file(place_ / "words"), {"--burn 0.5 --device auto"});
+}
+
 // Four ranks, three and four again. Eight microbatches: with three ranks the last of one is empty.
 TEST_F(RunOnHosts, AReproducibleRunShrinksAndGrowsWithTheSameBits) {
   const std::string exact = "train.reproducible=mesh train.steps=30 ";

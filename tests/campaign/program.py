@@ -81,7 +81,12 @@ def start(command, folder, limit=20.0, kill_when=None):
     with open(folder / "out", "w+b") as out, open(folder / "err", "w+b") as err:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=CHECKOUT,
                                    env=environment, start_new_session=True)
-        killed, code = wait(process, mark, time.monotonic() + limit, kill_when)
+        try:
+            killed, code = wait(process, mark, time.monotonic() + limit, kill_when)
+        except BaseException:  # asked to end: nothing is left behind
+            process.kill()
+            kill_all(mark)
+            raise
         out.seek(0)
         err.seek(0)
         return Ended(command, code, out.read(), err.read(), killed)

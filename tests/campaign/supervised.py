@@ -5,7 +5,8 @@ alone, and repeat no more than the checkpoints leave open.
     tests/campaign/supervised.py --faults 50 --seed 1                 what CTest runs
     tests/campaign/supervised.py --faults 1000 --seconds 3000 --out results.json
     tests/campaign/supervised.py --seed 1 --only 17                   one trial again
-    tests/campaign/supervised.py --faults 0 --network 20              hosts whose network is cut; needs root
+    tests/campaign/supervised.py --sum a.json b.json                  parts as one
+    tests/campaign/supervised.py --faults 0 --network 20              two hosts; needs root
 
 A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
 to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Every twelfth loses a
@@ -14,8 +15,8 @@ the bits of an undisturbed one on a single rank. Exit 1: an invariant
 was broken; the trial, its command and its output are printed, and its folder is kept. Python 3.11 and nothing else; mpirun is left out
 where there is none.
 
-With --network N, N further runs go over two hosts, which are network namespaces of this machine: the cable between them is pulled at a random
-moment, for a short or a long while.
+With --network N, N further runs go over two hosts, which are namespaces of this machine with a network and a local disk of their own: at random
+moments the cable between them is pulled, for a short or a long while, a host is replaced and its local disk lost, or mpirun is killed.
 """
 import argparse
 import collections
@@ -40,6 +41,7 @@ from runs import read_metrics  # noqa: E402
 STEPS = 40
 EVERY = 4
 LOCAL_EVERY = 2
+NETWORK_EVERY = 15
 LIMIT = 300.0  # seconds for one run with all its faults; the machine may be busy
 MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bit shows
     "one rank": ([], 1, (0,), False),
@@ -53,8 +55,8 @@ SHRINKING = "dp4, dp3, dp4"
 REPRODUCIBLE = ["train.reproducible=mesh"]  # compared with one rank; four sequences leave two of three ranks a microbatch short
 EVERY_TWELFTH = 12
 INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow", "flip_gemm",
-            "flip_collective")
-WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3)  # those that are noticed by a time-out only are few: each takes seconds
+            "flip_collective", "node")
+WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3, 4)  # those that are noticed by a time-out only are few: each takes seconds
 PHASES = ("detecting", "ending", "waiting", "preflight", "starting")
 
 
@@ -100,7 +102,7 @@ class Trials:
                 "train.non_finite_steps=1", "train.check_replicas_every=1", "train.check_gemms=1",
                 "train.check_collectives=1", *MESHES[mesh][0], *more]
 
-    def injected(self, chance, mesh):
+    def injected(self, chance, mesh, local):
         """Faults by their own kind, at steps far enough apart that a checkpoint lies between two of them."""
         _, ranks, with_loss, bit_shows = MESHES[mesh]
         found = []
@@ -111,7 +113,7 @@ class Trials:
             twice = kind == "nan" and any(earlier == "nan" for earlier, _ in found)  # which is given up
             if kind == "flip_collective" and mesh in ("one rank", "pp2"):  # which have none
                 kind = "flip_gemm"
-            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice:
+            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice or (kind == "node" and (ranks == 1 or not local)):
                 kind = "kill"
             if kind == "nan":
                 rank = chance.choice(with_loss)
@@ -120,8 +122,11 @@ class Trials:
             step += chance.randint(5, 9)
         return found
 
+    def is_late(self):
+        return self.deadline is not None and time.monotonic() > self.deadline
+
     def trial(self, number):
-        if (self.deadline and time.monotonic() > self.deadline) or self.faults >= self.options.faults:
+        if self.is_late() or self.faults >= self.options.faults:
             return
         chance = random.Random(f"{self.options.seed}/supervised/{number}")
         if number % EVERY_TWELFTH == EVERY_TWELFTH - 1 and "mpirun" in self.launchers:
@@ -130,13 +135,15 @@ class Trials:
         launcher = "mpirun" if "mpirun" in self.launchers and chance.random() < 0.3 else "threads"  # mpirun takes 2 s to end a run
         background = chance.random() < 0.3
         local = random.Random(f"{self.options.seed}/local/{number}").random() < 0.5
-        faults = self.injected(chance, mesh)
+        faults = self.injected(chance, mesh, local)
         folder = self.work / f"trial-{number}"
         folder.mkdir()
         out = folder / "run"
         more = [f"checkpoint.background={str(background).lower()}", "--stale", "2", "--backoff", "0.1", "--json"]
         if local:
             more += [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}"]
+            if MESHES[mesh][1] > 1:
+                more.append("checkpoint.replication_jump=1")  # so that what one rank holds may be lost
         for _, text in faults:
             more += ["--inject", text]
         if launcher == "mpirun":
@@ -150,13 +157,13 @@ class Trials:
                 if ended.code == -signal.SIGKILL:
                     struck.append("supervisor killed")
             else:
-                outside = OutsideSignal(chance, out)
+                outside = OutsideSignal(chance, out, launcher)
                 ended = start(command, folder, LIMIT, outside)
                 struck += outside.struck
             if struck[-1] == "supervisor killed":
                 ended = start(command, folder, LIMIT)
             hold_to(ended, {0})
-            self.check(out, mesh, ended, struck, LOCAL_EVERY if local else EVERY * (1 + background + ("disk_full" in struck)))
+            self.check(out, mesh, launcher, ended, struck, LOCAL_EVERY if local else EVERY * (1 + background + ("disk_full" in struck)))
             if local and any((folder / "memory").iterdir()):
                 raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
@@ -184,7 +191,7 @@ class Trials:
             # A norm in f32 does not show every bit of the weights.
             if last_tensors(out) != self.reference_files:
                 raise Broken(f"weights or optimizer states are not those of one undisturbed rank\n{ended.told()}")
-            self.check(out, SHRINKING, ended, ["slot lost"], 2 * EVERY)
+            self.check(out, SHRINKING, "mpirun", ended, ["slot lost"], 2 * EVERY)
         except Broken as problem:
             self.tell_broken(number, f"{SHRINKING} zero {zero}", "mpirun", problem, folder)
             return
@@ -196,7 +203,7 @@ class Trials:
             self.broken.append({"trial": number, "mesh": mesh, "launcher": launcher, "problem": str(problem), "again": again})
             print(f"BROKEN trial {number}, {mesh}, {launcher}: {problem}\nfolder {folder}\nagain: {again}\n", flush=True)
 
-    def check(self, out, mesh, ended, struck, repeats):
+    def check(self, out, mesh, launcher, ended, struck, repeats):
         if read_metrics(out) != self.reference[mesh]:
             raise Broken(f"the losses are not those of the undisturbed run\n{ended.told()}")
         report = json.loads(ended.out)
@@ -233,11 +240,12 @@ class Trials:
             self.by_kind.update(struck)
             self.restarts += restarts
             self.repeated += [event["steps_repeated"] for event in restarts]
-            if report["predicted_goodput"] is not None and "supervisor killed" not in struck:
-                self.goodput.append((report["goodput"], report["predicted_goodput"]))
+            if report["predicted_goodput"] is not None:
+                self.goodput.append({"launcher": launcher, "mesh": mesh, "faults": sorted(set(struck)), "measured": report["goodput"],
+                                     "predicted": report["predicted_goodput"]})
 
     def network_trial(self, number):
-        """One run over two hosts; now and then the cable between them is pulled."""
+        """One run over two hosts: the cable between them is pulled, one of them is replaced and its local disk lost, or mpirun is killed."""
         chance = random.Random(f"{self.options.seed}/network/{number}")
         mesh = chance.choice(("dp2", "tp2", "dp2 zero1"))
         folder = self.work / f"network-{number}"
@@ -245,14 +253,17 @@ class Trials:
         out = folder / "run"
         try:
             with network.TwoHosts(folder, number) as hosts:
-                more = [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}", "--stale", "4", "--start-limit", "15",
-                        "--backoff", "0.1", "--retries", "20", "--json", "--mpi", "2", "--inject", "slow=100@1"]
+                # Durable checkpoints so seldom that a restart from one repeats too many steps.
+                more = [f"checkpoint.every={NETWORK_EVERY}", f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={hosts.disk}", "--stale", "4",
+                        "--start-limit", "15", "--backoff", "0.1", "--retries", "20", "--json", "--mpi", "2", "--inject", "slow=100@1"]
                 for word in hosts.launcher_words():
                     more += ["--launcher-arg", word]
-                cable = PulledCable(chance, out, hosts)
-                ended = start(hosts.inside(self.command("run", out, mesh, *more)), folder, LIMIT, cable)
+                faults = HostFaults(chance, out, hosts)
+                ended = start(hosts.inside(self.command("run", out, mesh, *more)), folder, LIMIT, faults)
                 hold_to(ended, {0})
-                self.check(out, mesh, ended, cable.struck, LOCAL_EVERY)
+                self.check(out, mesh, "two hosts", ended, faults.struck, LOCAL_EVERY)
+                if not all(hosts.is_empty(host) for host in range(2)):
+                    raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
             with self.lock:
                 self.broken.append({"trial": f"network {number}", "mesh": mesh, "launcher": "two hosts", "problem": str(problem)})
@@ -260,23 +271,55 @@ class Trials:
             return
         shutil.rmtree(folder, ignore_errors=True)
 
-    def text(self, seconds):
-        lines = [f"{self.faults} faults in {self.runs} runs, {len(self.restarts)} restarts, {len(self.broken)} broken; "
-                 f"{seconds:.0f} s, seed {self.options.seed}, {self.options.jobs} at a time",
-                 "faults    " + ", ".join(f"{count} {kind}" for kind, count in self.by_kind.most_common())]
-        if self.restarts:
-            lost = [event["seconds_lost"] for event in self.restarts]
-            lines.append(f"restart   mean {statistics.mean(lost):.2f} s, median {statistics.median(lost):.2f} s, max {max(lost):.2f} s "
-                         "from the last finished step to training again")
-            parts = {phase: [event["seconds"][phase] for event in self.restarts] for phase in PHASES}
-            lines.append("of which  " + ", ".join(f"{phase} {statistics.mean(part):.2f} s (max {max(part):.2f})"
-                                                  for phase, part in parts.items() if max(part) > 0))
-            lines.append(f"repeated  mean {statistics.mean(self.repeated):.2f} steps, max {max(self.repeated)}; a checkpoint every {EVERY}")
-        if self.goodput:
-            measured, predicted = (statistics.mean(column) for column in zip(*self.goodput))
-            lines.append(f"goodput   {100 * measured:.1f} % measured, {100 * predicted:.1f} % by plan's formula (means of {len(self.goodput)} runs)")
-        lines += [f"left out  {what}" for what in self.left_out]
-        return "\n".join(lines)
+    def record(self, seconds):
+        """What `text_of` prints and --out keeps."""
+        return {"seeds": [self.options.seed], "seconds": round(seconds), "at_a_time": self.options.jobs, "faults": self.by_kind, "runs": self.runs,
+                "restarts": [{key: event[key] for key in ("attempt", "steps_repeated", "seconds_lost", "seconds")} for event in self.restarts],
+                "goodput": self.goodput, "broken": self.broken, "left_out": self.left_out}
+
+
+def sum_of(records):
+    """Parts of one campaign as one."""
+    whole = {"seeds": [], "seconds": 0, "at_a_time": 0, "faults": collections.Counter(), "runs": 0, "restarts": [], "goodput": [], "broken": [], "left_out": []}
+    for part in records:
+        for key in whole:
+            if key == "faults":
+                whole[key].update(part[key])
+            else:
+                whole[key] += part[key]
+    return whole
+
+
+def text_of(record):
+    faults = collections.Counter(record["faults"])
+    lines = [f"{faults.total()} faults in {record['runs']} runs, {len(record['restarts'])} restarts, {len(record['broken'])} broken; "
+             f"{record['seconds']} s, seed {', '.join(map(str, record['seeds']))}, {record['at_a_time']} at a time",
+             "faults    " + ", ".join(f"{count} {kind}" for kind, count in faults.most_common())]
+    if record["restarts"]:
+        lost = [event["seconds_lost"] for event in record["restarts"]]
+        repeated = [event["steps_repeated"] for event in record["restarts"]]
+        lines.append(f"restart   mean {statistics.mean(lost):.2f} s, median {statistics.median(lost):.2f} s, max {max(lost):.2f} s "
+                     "from the last finished step to training again")
+        parts = {phase: [event["seconds"][phase] for event in record["restarts"]] for phase in PHASES}
+        lines.append("of which  " + ", ".join(f"{phase} {statistics.mean(part):.2f} s (max {max(part):.2f})"
+                                              for phase, part in parts.items() if max(part) > 0))
+        lines.append(f"repeated  mean {statistics.mean(repeated):.2f} steps, max {max(repeated)}; a checkpoint every {EVERY}")
+    runs = record["goodput"]
+    if runs:
+        lines.append(f"goodput   {goodput_text(runs)}")
+        apart = sorted(100 * abs(run["measured"] - run["predicted"]) for run in runs)
+        lines.append(f"          a single run's are at most {apart[-1]:.1f} points apart, {statistics.median(apart):.1f} in the median")
+        for launcher in sorted({run["launcher"] for run in runs}):
+            lines.append(f"  {launcher + ':':<26}" + goodput_text([run for run in runs if run["launcher"] == launcher]))
+        for kind in sorted({kind for run in runs for kind in run["faults"]}):
+            lines.append(f"  {kind + ':':<26}" + goodput_text([run for run in runs if kind in run["faults"]]))
+    lines += [f"left out  {what}" for what in record["left_out"]]
+    return "\n".join(lines)
+
+
+def goodput_text(runs):
+    measured, predicted = (100 * statistics.mean(run[what] for run in runs) for what in ("measured", "predicted"))
+    return f"{measured:.1f} % measured, {predicted:.1f} % by plan's formula, {predicted - measured:+.1f} (means of {len(runs)} runs)"
 
 
 def last_tensors(out):
@@ -303,27 +346,42 @@ def ranks_of(out):
 
 
 class OutsideSignal:
-    """Polled while the run goes on; once, it signals a random process of the run."""
+    """Polled while the run goes on; once, it signals a random process of the run, or kills mpirun."""
 
-    def __init__(self, chance, out):
+    def __init__(self, chance, out, launcher):
         self.chance = chance
         self.out = out
         self.due = time.monotonic() + chance.uniform(0.2, 3.0)
         self.signal = chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM))
+        self.kills_launcher = launcher == "mpirun" and chance.random() < 0.4
         self.struck = []
 
     def __call__(self):
         if self.struck or time.monotonic() < self.due:
             time.sleep(0.005)
             return False
-        processes = ranks_of(self.out)
+        launchers, ranks = split_launcher(ranks_of(self.out))
+        processes = launchers if self.kills_launcher else ranks
         if processes:
             try:
-                os.kill(self.chance.choice(processes), self.signal)
-                self.struck.append(f"{self.signal.name} from outside")
+                os.kill(self.chance.choice(processes), signal.SIGKILL if self.kills_launcher else self.signal)
+                self.struck.append("launcher killed" if self.kills_launcher else f"{self.signal.name} from outside")
             except ProcessLookupError:
                 pass
         return False
+
+
+def split_launcher(processes):
+    """Those that are mpirun, and the ranks."""
+    is_launcher = {pid: name_of(pid).startswith(("mpirun", "orterun")) for pid in processes}
+    return [pid for pid in processes if is_launcher[pid]], [pid for pid in processes if not is_launcher[pid]]
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""
 
 
 class LostSlot:
@@ -364,13 +422,15 @@ class LostSlot:
             self.slots(4)
 
 
-class PulledCable:
-    """Polled while the run goes on; pulls the cable twice, for less than the run's time-out or for more."""
+class HostFaults:
+    """Polled while the run goes on; two faults of hosts or of what joins them. A cut lasts less than the run's time-out or more."""
+    KINDS = ("network cut for 0.3 s", "network cut for 5 s", "local disk lost", "launcher killed")
 
     def __init__(self, chance, out, hosts):
+        self.chance = chance
         self.out = out
         self.hosts = hosts
-        self.pulls = [(chance.randint(2, 12), chance.choice((0.3, 5.0))), (chance.randint(20, 30), chance.choice((0.3, 5.0)))]
+        self.faults = [(chance.randint(*steps), chance.choice(self.KINDS)) for steps in ((3, 12), (20, 30))]
         self.until = None
         self.struck = []
 
@@ -381,12 +441,27 @@ class PulledCable:
             self.hosts.join()
             self.until = None
         metrics = self.out / "metrics.jsonl"
-        if self.until is None and self.pulls and metrics.exists() and metrics.read_bytes().count(b"\n") >= self.pulls[0][0]:
-            _, seconds = self.pulls.pop(0)
-            self.hosts.cut()
-            self.until = now + seconds
-            self.struck.append(f"network cut for {seconds:g} s")
+        if self.until is None and self.faults and metrics.exists() and metrics.read_bytes().count(b"\n") >= self.faults[0][0]:
+            if self.strike(self.faults[0][1], now):
+                self.struck.append(self.faults.pop(0)[1])
         return False
+
+    def strike(self, kind, now):
+        launchers, ranks = split_launcher(ranks_of(self.out))
+        if kind.startswith("network cut"):
+            self.hosts.cut()
+            self.until = now + float(kind.split()[3])
+        elif kind == "launcher killed":
+            for pid in launchers:
+                os.kill(pid, signal.SIGKILL)
+            return bool(launchers)
+        else:
+            host = self.chance.randrange(2)
+            processes = self.hosts.of_host(host, ranks)
+            if not processes:  # between two attempts
+                return False
+            self.hosts.replace(host, processes)
+        return True
 
 
 class SupervisorKill:
@@ -421,13 +496,18 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, help="the number of one trial")
-    parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut")
+    parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut, and of which one is lost")
+    parser.add_argument("--sum", type=Path, nargs="+", help="print what several files of --out come to together, and do nothing else")
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     return parser.parse_args()
 
 
 def main():
     options = parse()
+    if options.sum:
+        print(text_of(sum_of([json.loads(part.read_text()) for part in options.sum])))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     begin = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="sextant-supervised-"))
     try:
@@ -441,17 +521,16 @@ def main():
         for done in [pool.submit(trials.trial, number) for number in numbers]:
             done.result()
     if options.network and network.why_not():
-        trials.left_out.append(f"network cuts: {network.why_not()}")
+        trials.left_out.append(f"two hosts: {network.why_not()}")
     elif options.network:
         for number in range(options.network):
-            trials.network_trial(number)
+            if not trials.is_late():
+                trials.network_trial(number)
     seconds = time.monotonic() - begin
-    print(trials.text(seconds))
+    record = trials.record(seconds)
+    print(text_of(record))
     if options.out:
-        options.out.write_text(json.dumps({"seed": options.seed, "seconds": round(seconds), "faults": trials.by_kind, "runs": trials.runs,
-                                           "restarts": [{key: event[key] for key in ("attempt", "steps_repeated", "seconds_lost", "seconds")}
-                                                        for event in trials.restarts], "goodput": trials.goodput,
-                                           "broken": trials.broken}, indent=1) + "\n")
+        options.out.write_text(json.dumps(record, indent=1) + "\n")
     if trials.broken:
         print(f"{len(trials.broken)} broken; their folders are under {work}", file=sys.stderr)
         return 1

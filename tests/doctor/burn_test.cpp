@@ -69,6 +69,7 @@ std::vector<Finding> burn_three(Executor& executor, const RankContext& context) 
               {.seconds = 100,
                .seed = 5,
                .stop = [&] { return done >= 3; },
+               .hosts = {"a", "c", "d"},
                .progress = [&](int64_t rounds, double) { done = rounds; }});
 }
 
@@ -125,7 +126,7 @@ TEST(Burn, NamesTheRankThatIsAlwaysWrong) {
     ASSERT_GE(findings.size(), 1u) << path;
     for (const Finding& f : findings) {
       EXPECT_EQ(f.health, Health::failure);
-      EXPECT_EQ(f.where, "rank 1") << path << ": " << f.found;
+      EXPECT_EQ(f.where, "rank 1 (c)") << path << ": " << f.found;
     }
   }
 }

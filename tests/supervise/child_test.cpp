@@ -15,6 +15,7 @@
 #include "supervise/child_process.h"
 #include "supervise/event_tail.h"
 #include "supervise/heartbeat_watch.h"
+#include "supervise/start_command.h"
 #include "train/health/heartbeat.h"
 
 namespace sextant {
@@ -95,6 +96,39 @@ TEST_F(Children, HeartbeatsThatGoStillAreAHang) {
   EXPECT_FALSE(watch.look(start + 43s));
   EXPECT_FALSE(watch.look(start + 72s));
   EXPECT_NE(watch.look(start + 74s)->find("processes are still there"), std::string::npos);
+}
+
+TEST_F(Children, ALauncherIsLeftWhenAllRanksEndedByAFailure) {
+  using Clock = HeartbeatWatch::Clock;
+  Clock::time_point start = Clock::now();
+  HeartbeatWatch watch(place_, {.stale = 10s, .start = 20s, .leaving = 30s, .failing = 3s}, start);
+  auto is_left_at = [&](std::chrono::seconds time) {
+    EXPECT_FALSE(watch.look(start + time));
+    return watch.launcher_is_left(start + time);
+  };
+  EXPECT_FALSE(is_left_at(5s));  // no rank has come yet
+  write_beat(place_, 0, "failed", 6);
+  write_beat(place_, 1, "running", 6);
+  EXPECT_FALSE(is_left_at(6s));
+  EXPECT_FALSE(is_left_at(10s));  // rank 1 may still save
+  write_beat(place_, 1, "ended", 11);
+  EXPECT_FALSE(is_left_at(11s));
+  EXPECT_FALSE(is_left_at(13s));
+  EXPECT_TRUE(is_left_at(14s));
+  write_beat(place_, 0, "finished", 15);
+  write_beat(place_, 1, "finished", 15);
+  EXPECT_FALSE(is_left_at(15s));
+  EXPECT_FALSE(is_left_at(20s));  // nothing failed: the end may take its time
+}
+
+TEST(StartCommand, MpirunDoesNotWaitForRanksThatCannotEnd) {
+  std::vector<std::string> words = start_command(
+      {.starter = Starter::mpirun, .binary = "/bin/sextant", .ranks = 2, .hostfile = "h", .launcher_arguments = {"-x"}},
+      {"train", "c.toml"});
+  EXPECT_EQ(fmt::format("{}", fmt::join(words, " ")),
+            "env NO_COLOR=1 OMPI_MCA_odls_base_sigkill_timeout=0 PRTE_MCA_odls_base_sigkill_timeout=0 mpirun -n 2 "
+            "--hostfile h -x "
+            "/bin/sextant train c.toml");
 }
 
 TEST_F(Children, EventsOfOthersAreSeenOnce) {
