@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "app/ask.h"
 #include "app/bench.h"
 #include "app/documentation_options.h"
 #include "app/examples.h"
@@ -525,6 +526,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   ReplayArguments replay;
   GenerateArguments generate;
   PlanArguments plan;
+  AskArguments ask;
   ExplainArguments explain;
   DataArguments data;
   LaunchArguments launch;
@@ -547,6 +549,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan, exit_code);
+  add_ask(app, ask);
   add_explain(app, explain);
   add_launch(app, launch);
   add_bench(app, bench);

@@ -112,6 +112,8 @@ class Search {
   }
 
   bool found() const { return !priced_.empty(); }
+  // Whether there are layouts that may fit and are too slow to be looked for.
+  bool leaves_slower() const { return !queue_.empty(); }
 
   // Of the layouts, the one that needs least memory, priced.
   std::optional<Candidate> smallest(std::vector<LayoutChoice> choices) {
@@ -191,7 +193,10 @@ class Search {
   }
 
   // What a layout must be faster than to be kept.
-  double kept_limit() const { return priced_.size() < request_.keep ? kNever : priced_[request_.keep - 1].seconds; }
+  double kept_limit() const {
+    double kept = priced_.size() < request_.keep ? kNever : priced_[request_.keep - 1].seconds;
+    return std::min(kept, request_.below_seconds);
+  }
 
   bool is_dominated(const Node& node) const {
     return std::any_of(priced_.begin(), priced_.end(), [&](const Candidate& p) {
@@ -325,7 +330,7 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
                                        human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
                                        request.machine.device.name, smallest),
                     .expected = "a layout that fits",
-                    .hint = devices_that_fit(search, space)});
+                    .hint = request.scope == SearchScope::whole ? devices_that_fit(search, space) : std::string()});
 }
 
 // Layouts that are nearer to the fastest than predictions are known.
@@ -390,6 +395,8 @@ std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
                       .imbalance = request.imbalance,
                       .threads = request.threads,
                       .intervals = request.intervals,
+                      .scope = request.scope,
+                      .below_seconds = request.below_seconds,
                       .progress = request.progress};
   if (request.progress)
     request.progress(run->offload.working_weights ? "nothing fits: once more with the weights of blocks on the host too"
@@ -421,18 +428,18 @@ SearchResult search_layouts(const SearchRequest& request) {
   if (choices.empty() && layouts_of(wide).empty()) refuse_all(request, wide);
   search.look_at(choices);
   search.find_best();
-  if (!search.found()) {
+  if (!search.found() && !search.leaves_slower()) {
     std::vector<LayoutChoice> more = layouts_of(wide);
     std::erase_if(more,
                   [&](const LayoutChoice& c) { return std::find(choices.begin(), choices.end(), c) != choices.end(); });
     search.look_at(more);
     search.find_best();
   }
-  if (!search.found()) {
+  if (!search.found() && !search.leaves_slower()) {
     if (std::optional<SearchResult> offloaded = search_with_offload(request)) return std::move(*offloaded);
     refuse_size(search, request, wide);
   }
-  search.find_front();
+  if (request.scope == SearchScope::whole) search.find_front();
   SearchResult result{.model = request.spec.architecture,
                       .machine = request.machine.name,
                       .device = request.machine.device.name,
@@ -442,7 +449,9 @@ SearchResult search_layouts(const SearchRequest& request) {
                       .seq = request.run.batch.seq,
                       .device_bytes = request.machine.device.memory_bytes};
   if (request.spec.experts) result.imbalance = request.imbalance;
+  const bool fits = search.found();
   search.finish(result);
+  if (!fits) return result;
   if (result.best.empty())
     throw DoesNotFit({.place = request.run.source,
                       .got = "in the layouts that fit, evaluation does not fit",
@@ -451,6 +460,28 @@ SearchResult search_layouts(const SearchRequest& request) {
   mark_equals(result, request);
   result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
+}
+
+std::optional<Candidate> smallest_layout(const SearchRequest& request) {
+  auto least_of = [&](const SearchRequest& asked) {
+    Search search(asked);
+    return search.smallest(
+        layouts_of({asked.run, asked.spec, asked.machine, asked.devices, Breadth::wide, &asked.limits}));
+  };
+  std::optional<Candidate> least = least_of(request);
+  if (!least || least->fits) return least;
+  std::optional<RunConfig> offloaded = with_offload(request);
+  if (!offloaded) return least;
+  std::optional<Candidate> on_host = least_of({.run = *offloaded,
+                                               .spec = request.spec,
+                                               .machine = request.machine,
+                                               .profile = request.profile,
+                                               .devices = request.devices,
+                                               .limits = request.limits,
+                                               .target = request.target,
+                                               .imbalance = request.imbalance,
+                                               .threads = request.threads});
+  return on_host && on_host->peak_bytes < least->peak_bytes ? on_host : least;
 }
 
 std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request) {

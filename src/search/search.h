@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,11 @@
 
 namespace sextant {
 
+enum class SearchScope : uint8_t {
+  whole,    // also the front of memory against time and, where nothing fits, how many devices would do
+  fastest,  // neither
+};
+
 struct SearchRequest {
   const RunConfig& run;  // mesh, pipeline, microbatch and recompute are what is searched
   const ModelSpec& spec;
@@ -38,6 +44,8 @@ struct SearchRequest {
   ExpertImbalance imbalance = {};            // of layouts whose ranks divide experts
   int threads = 0;                           // 0: one per core
   const IntervalModel* intervals = nullptr;  // null: nothing is called equal
+  SearchScope scope = SearchScope::whole;
+  double below_seconds = std::numeric_limits<double>::infinity();  // layouts that take as long are not looked for
   std::function<void(std::string_view)> progress = {};
 };
 
@@ -85,8 +93,13 @@ struct SearchResult {
 };
 
 // Of the best and of the front, time and memory are what make_plan says of their configs. UserError when no layout is
-// possible, DoesNotFit when none fits, with what would.
+// possible, DoesNotFit when none fits, with what would. `best` is empty where layouts may fit and none is below
+// `below_seconds`.
 SearchResult search_layouts(const SearchRequest& request);
+
+// Of all layouts, with optimizer state on the host where that is all that fits, the one that needs least memory; none
+// where there is no layout at all. It may not fit.
+std::optional<Candidate> smallest_layout(const SearchRequest& request);
 
 // The given layouts, priced whole, fastest first; those that do not fit come last.
 std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request);

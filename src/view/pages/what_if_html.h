@@ -1,0 +1,18 @@
+// What changes of a run when one thing is changed, as one HTML file: bars of speed and of cost, and a table. Every
+// figure is read from the WhatIf.
+#pragma once
+
+#include <string>
+
+#include "answers/what_if.h"
+
+namespace sextant {
+
+struct WhatIfPage {
+  const WhatIf& answer;
+  std::string command, version, date;
+};
+
+std::string what_if_html(const WhatIfPage& page);
+
+}  // namespace sextant
