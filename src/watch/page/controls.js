@@ -51,7 +51,7 @@ class RunList {
 }
 
 function drawEvents(view) {
-  const events = view.marks(false);
+  const events = view.shownEvents();
   byId("events-panel").hidden = events.length === 0;
   byId("event-count").textContent = String(events.length);
   const rows = events.slice(-300).reverse().map((event) => {
