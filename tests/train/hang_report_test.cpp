@@ -7,7 +7,7 @@
 
 #include "base/thread_probe.h"
 #include "train/health/hang_report.h"
-#include "train/health/step_times.h"
+#include "train/health/straggler.h"
 
 namespace sextant {
 namespace {
@@ -121,24 +121,6 @@ TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
   EXPECT_FALSE(find_straggler({little, little, little}, {0, 0, 0}));
   EXPECT_FALSE(find_straggler({times(0.08, 0.02), times(0.072, 0.02)}, {0, 0}));  // within a tenth of the step
   EXPECT_TRUE(find_straggler({little, much}, {0, 0}));
-}
-
-TEST(Stragglers, OwnWorkAndWaitsAreTakenApart) {
-  RankTimesMeter clock;
-  clock.begin_step(1.0, 2.0);
-  EXPECT_FALSE(clock.take_means());
-  ::usleep(20'000);
-  clock.begin_step(1.015, 2.001);
-  EXPECT_NEAR(clock.last().waited, 0.015, 1e-9);
-  EXPECT_NEAR(clock.last().input, 0.001, 1e-9);
-  EXPECT_GE(clock.last().step, 0.02);
-  EXPECT_LT(clock.last().cpu, clock.last().step);
-  clock.pause();  // an evaluation
-  ::usleep(1000);
-  clock.begin_step(5, 5);
-  std::optional<RankTimes> means = clock.take_means();
-  ASSERT_TRUE(means);
-  EXPECT_NEAR(means->waited, 0.015, 1e-9);
 }
 
 }  // namespace

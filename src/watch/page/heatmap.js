@@ -1,3 +1,5 @@
+const LEGEND = 68;  // pixels, for the colours and what the first and the last stand for
+
 // A list over time as a picture: a row for each element (a layer with experts, a rank), a column for each row kept.
 class HeatMap {
   constructor(view, run, field, unit, about) {
@@ -44,7 +46,7 @@ class HeatMap {
     const {canvas, data} = this, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!data || !width) return 0;
     const context = cleared(canvas, width, height), {from, to} = this.view.xRange();
-    const x = new Scale(from, to, MARGIN.left, width - MARGIN.right - 44, this.view.logX);
+    const x = new Scale(from, to, MARGIN.left, width - MARGIN.right - LEGEND, this.view.logX);
     const rows = data.width, rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
     this.drawn = {x, rowHeight, width};
     const columns = Math.max(1, Math.round(x.pixelTo - x.pixelFrom));
@@ -78,7 +80,7 @@ class HeatMap {
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const tick of x.ticks(width / 110)) context.fillText(formatX(this.view.axis, tick), x.pixel(tick), height - MARGIN.bottom + 7);
-    const left = width - MARGIN.right - 36, length = height - MARGIN.top - MARGIN.bottom;
+    const left = width - MARGIN.right - LEGEND + 8, length = height - MARGIN.top - MARGIN.bottom;
     for (let i = 0; i < length; ++i) {
       context.fillStyle = heatColour(1 - i / length);
       context.fillRect(left, MARGIN.top + i, 8, 1.5);
