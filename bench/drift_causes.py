@@ -1,7 +1,7 @@
 """Slows real runs down on purpose (train --inject), with several seeds each, and tells whether each cause raised its event and no other;
 then runs some that nothing is done to.
 
-  bench/drift_causes.py --sextant build/release/sextant [--steps 240] [--seeds 20] [--quiet-steps 10000]
+  bench/drift_causes.py --sextant build/release/sextant [--steps 240] [--seeds 20] [--milliseconds 30] [--quiet-steps 10000]
 """
 
 import argparse
@@ -15,10 +15,10 @@ import tempfile
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 PLAIN = ("start", "checkpoint", "finish")
 # What is done, and the events that name it: a slow rank is found by its peers' times, or by the run's own.
-DRILLS = [("slow=30@{}:1", {("straggler", "asleep", 1), ("drift", "one_rank", 1)}),
-          ("slow_input=30@{}", {("drift", "input", None), ("drift", "input", 0), ("straggler", "slow input", 0)}),
-          ("delay=30@{}:1", {("drift", "collective", None)}),
-          ("throttle=90@{}", {("drift", "processor_time", None)})]
+DRILLS = [("slow={ms}@{at}:1", {("straggler", "asleep", 1), ("drift", "one_rank", 1)}),
+          ("slow_input={ms}@{at}", {("drift", "input", None), ("drift", "input", 0), ("straggler", "slow input", 0)}),
+          ("delay={ms}@{at}:1", {("drift", "collective", None)}),
+          ("throttle=90@{at}", {("drift", "processor_time", None)})]
 # Runs that nothing is done to.
 QUIET = [("one rank, two threads", ["train.threads=2"]), ("two ranks of a thread", ["mesh.dp=2", "train.threads=1"])]
 
@@ -35,6 +35,7 @@ def main():
     parser.add_argument("--sextant", required=True)
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--milliseconds", type=int, default=30, help="by which steps become slower; more than the noise of the machine's load")
     parser.add_argument("--quiet-steps", type=int, default=10_000)
     parser.add_argument("--only", choices=["drills", "quiet"])
     arguments = parser.parse_args()
@@ -42,7 +43,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         for fault, wanted in DRILLS if arguments.only != "quiet" else []:
-            fault = fault.format(arguments.steps // 2)
+            fault = fault.format(ms=arguments.milliseconds, at=arguments.steps // 2)
             right = 0
             for seed in range(1, arguments.seeds + 1):
                 found = events_of(arguments.sextant, folder, f"{fault}-{seed}", arguments.steps, "mesh.dp=2", "train.threads=1",

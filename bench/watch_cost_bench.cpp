@@ -1,7 +1,8 @@
-// What watching costs a step: the processor time (user and system, this thread) of all that a run does for it by default,
-// part by part: the step's clock, the heartbeat, the detectors, the line of metrics.jsonl. Processor time, because runs
-// with and without differ by less than the noise of either. Usage: bench_watch_cost [milliseconds of processor time
-// that a step takes]; with them it prints the share, and exits with 1 where it is half a percent or more.
+// What watching costs a step: the processor time (user and system, this thread) of all that a run does for it by
+// default, part by part: the step's clock, the heartbeat, the detectors, the line of metrics.jsonl. Processor time,
+// because runs with and without differ by less than the noise of either. Usage: bench_watch_cost [milliseconds of
+// processor time that a step takes]; with them it prints the share, and exits with 1 where it is half a percent or
+// more.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -45,6 +45,9 @@ def memory_of(process):
     return 0
 
 
+FIRST_PAINT = "performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime"
+
+
 def measure_page(arguments, folder):
     with Browser(find_chromium(), 1400, 1000) as browser:
         started = time.monotonic()
@@ -52,7 +55,7 @@ def measure_page(arguments, folder):
             browser.open(server.url)
             browser.wait_for("document.querySelector('canvas')?.getAttribute('aria-label')?.match(/last values: [^n]/)", 60)
             curves = time.monotonic() - started
-            paint = browser.value("performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime")
+            paint = browser.wait_for(FIRST_PAINT)
             print(f"first paint {paint:.0f} ms after the page was asked for; curves of {browser.value('document.querySelectorAll(`#runs li`).length')} "
                   f"runs {curves:.2f} s after the start of the server")
             browser.wait_for("!document.getElementById('status').textContent.includes('reading')", 120)
@@ -60,10 +63,10 @@ def measure_page(arguments, folder):
             started = time.monotonic()
             browser.open(server.url + "?again")
             browser.wait_for("document.querySelector('canvas')?.getAttribute('aria-label')?.match(/last values: [^n]/)", 60)
-            paint = browser.value("performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime")
+            paint = browser.wait_for(FIRST_PAINT)
             print(f"opened again: first paint {paint:.0f} ms, curves {time.monotonic() - started:.2f} s")
             for move in ("zoom", "pan", "point", "scroll"):
-                gesture(browser, move)
+                gesture(browser, move, arguments.seconds)
             print(f"after that the server has {memory_of(server.process):.0f} MB")
 
 
@@ -87,7 +90,7 @@ GESTURE = """new Promise((resolve) => {
 })"""
 
 
-def gesture(browser, move, seconds=5):
+def gesture(browser, move, seconds):
     before = browser.value("({...drawingWork})")
     browser.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["toplevel", "devtools.timeline", "devtools.timeline.frame",
                                                                                                    "disabled-by-default-devtools.timeline.frame"]})
@@ -185,6 +188,7 @@ def main():
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--out", type=pathlib.Path, help="where the runs are made, or lie already")
+    parser.add_argument("--seconds", type=float, default=5, help="of each gesture")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.out or pathlib.Path(scratch) / "runs"

@@ -296,6 +296,7 @@ class Run {
                                               .step_s = m.step_s,
                                               .processor_s = m.processor_s,
                                               .crowding = m.crowding,
+                                              .crowded_out_s = m.crowded_out_s,
                                               .own_s = m.own_s_by_rank,
                                               .message_s = m.message_s_by_rank,
                                               .input_s = m.input_s_by_rank});

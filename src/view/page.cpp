@@ -55,7 +55,8 @@ std::string row_text(const PageTable& table, const std::vector<std::string>& cel
 }
 
 std::string table_text(const PageTable& table) {
-  std::string out = fmt::format("<div class=\"scroll\"><table{}>\n<thead><tr>", table.ends_in_text ? " class=\"texts\"" : "");
+  std::string out =
+      fmt::format("<div class=\"scroll\"><table{}>\n<thead><tr>", table.ends_in_text ? " class=\"texts\"" : "");
   for (const PageTable::Head& head : table.heads)
     out += fmt::format("<th{}>{}</th>", head.words ? " class=\"words\"" : "", escaped(head.name));
   out += "</tr></thead>\n<tbody>\n";

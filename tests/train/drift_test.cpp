@@ -94,6 +94,24 @@ TEST(Drift, SlowInputOfOneRankIsNamedWithIt) {
       DriftCause::input, [](TimedStep& step, auto&) { step.input_s[1] += 0.02; }, 1);
 }
 
+TEST(Drift, SlowInputOfOneOfTwoRanksIsNamedWithIt) {
+  DriftWatch watch(MessagesTimed::yes);
+  std::vector<Drift> found;
+  for (int64_t step = 1; step <= 400; ++step) {
+    double input = step > 200 ? 0.1 : 1e-4;
+    if (auto drift = watch.note({.step = step,
+                                 .step_s = 0.03 + input,
+                                 .processor_s = 0.06,
+                                 .own_s = {0.03, 0.03},
+                                 .message_s = {0, input},
+                                 .input_s = {input, 1e-4}}))
+      found.push_back(*drift);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].cause, DriftCause::input);
+  EXPECT_EQ(found[0].rank, 0);
+}
+
 TEST(Drift, AThrottledProcessIsNamed) {
   expect_cause(DriftCause::processor_time, [](TimedStep& step, auto&) {
     for (double& seconds : step.own_s) seconds *= 1.5;
@@ -149,11 +167,21 @@ class OtherPrograms {
 
 TEST(Drift, OtherProgramsThatComeAndGoAreNone) {
   for (double least : {0.0, 6.0})
-    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {
       OtherPrograms others(seed, least);
-      for (const Drift& drift : drifts_of(seed, 10'000, 1, [&](TimedStep& step, auto&) { others.slow(step); }))
+      for (const Drift& drift : drifts_of(seed, 10'000, 1, [&](TimedStep&step, auto&) { others.slow(step); }))
         ADD_FAILURE() << "seed " << seed << ", step " << drift.step << ": " << drift.text();
     }
+}
+
+// Programs that come before this one on every core: no count of threads tells how much they take.
+TEST(Drift, WithoutACoreIsNone) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+    for (const Drift& drift : drifts_of(seed, 600, kFrom, [](TimedStep&step, auto&) {
+           for (double& seconds : step.own_s) seconds += 0.2;
+           step.crowded_out_s = 0.15;
+         }))
+      ADD_FAILURE() << "seed " << seed << ": " << drift.text();
 }
 
 TEST(Drift, OtherProgramsThatStayAreToldOnce) {

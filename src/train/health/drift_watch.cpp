@@ -59,6 +59,13 @@ std::vector<double> medians_by_rank(const List& list, Numbers numbers) {
   return medians;
 }
 
+// Whether this rank's is far above those of the others.
+bool is_alone(const std::vector<double>& ranks, std::vector<double>::const_iterator most) {
+  std::vector<double> others = ranks;
+  others.erase(others.begin() + (most - ranks.begin()));
+  return !others.empty() && drift_median(others) < kLargerPart * *most;
+}
+
 }  // namespace
 
 std::string_view name_of(DriftCause cause) {
@@ -93,6 +100,7 @@ DriftWatch::Block DriftWatch::block_of(const std::vector<TimedStep>& steps) {
   for (const TimedStep& step : steps) {
     block.seconds += step.step_s;
     block.crowding += step.crowding / static_cast<double>(steps.size());
+    block.crowded_out_s += step.crowded_out_s / static_cast<double>(steps.size());
   }
   return block;
 }
@@ -163,7 +171,7 @@ void DriftWatch::name_cause(Drift& found) const {
   auto largest = std::ranges::max_element(input);
   if (*largest >= kLargerPart * longer) {
     found.cause = DriftCause::input;
-    if (input.size() > 1 && drift_median(input) < kLargerPart * *largest) found.rank = largest - input.begin();
+    if (is_alone(input, largest)) found.rank = largest - input.begin();
     return;
   }
   if (messages_timed_ == MessagesTimed::no) {
@@ -171,10 +179,7 @@ void DriftWatch::name_cause(Drift& found) const {
     return;
   }
   auto slowest = std::ranges::max_element(own);
-  std::vector<double> others = own;
-  others.erase(others.begin() + (slowest - own.begin()));
-  bool alone = !others.empty() && drift_median(others) < kLargerPart * *slowest;
-  if (*slowest >= kLargerPart * longer && alone) {
+  if (*slowest >= kLargerPart * longer && is_alone(own, slowest)) {
     found.cause = DriftCause::one_rank;
     found.rank = slowest - own.begin();
     return;
@@ -189,10 +194,14 @@ void DriftWatch::name_cause(Drift& found) const {
   if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
 }
 
-// Where the machine became more crowded, or has been crowded all the time: up to what that can cost.
+// Where a rank was ready without a core for the larger part of it. Threads that help a rank, and cores that two share,
+// are not seen so: where the machine became more crowded, or has been so all the time, up to what that can cost.
 bool DriftWatch::is_explained_by_others(const Drift& found) const {
   auto crowding = [](const Block& block) { return block.crowding; };
   double now = median_over(slow_, crowding), before = median_over(baseline_, crowding);
+  auto crowded_out = [](const Block& block) { return block.crowded_out_s; };
+  double longer_out = median_over(slow_, crowded_out) - median_over(baseline_, crowded_out);
+  if (longer_out >= kLargerPart * (found.now_s - found.before_s)) return true;
   bool is_more = now > kHalfFull && now > before + kMoreCrowded;
   if (!is_more && now <= kCrowded) return false;
   bool is_of_all = found.cause == DriftCause::processor_time || found.cause == DriftCause::clocks ||

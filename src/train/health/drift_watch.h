@@ -5,7 +5,8 @@
 // are summed up above the baseline (a one-sided CUSUM); its noise is the spread of the blocks of the baseline itself.
 //
 // Other programs that want the same cores slow a run as well, for as long as they last. How many threads of the machine
-// could run, for each of its cores, tells those times: what they explain is a drift only when it lasts.
+// could run, for each of its cores, and how long ranks were ready without a core tell those times: what they explain is
+// a drift only when it lasts.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct TimedStep {
   double step_s = 0;
   double processor_s = 0;                         // of the leader's process
   double crowding = 0;                            // threads that could run for each core (rank_times.h)
+  double crowded_out_s = 0;                       // of the rank that has most of it (rank_times.h)
   std::vector<double> own_s, message_s, input_s;  // by rank
 };
 
@@ -66,7 +68,7 @@ class DriftWatch {
     int64_t first_step = 0;
     double log_s = 0, seconds = 0;  // of its median; of all its steps
     double processor_s = 0;
-    double crowding = 0;                            // mean
+    double crowding = 0, crowded_out_s = 0;         // means
     std::vector<double> own_s, message_s, input_s;  // medians, by rank
   };
   struct Level {

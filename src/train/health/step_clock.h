@@ -1,5 +1,6 @@
 // StepClock: where one rank's time goes, step by step: its own work, messages (waiting for other ranks included) and
-// input, and what the kernel counts meanwhile. What lies between steps, such as evaluations and checkpoints, is left out.
+// input, and what the kernel counts meanwhile. What lies between steps, such as evaluations and checkpoints, is left
+// out.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@ namespace sextant {
 
 namespace {
 
-constexpr int kLooks = 2, kCrowdLooks = 20;
-constexpr double kMuchMore = 1.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
+constexpr int kLooks = 2, kCrowdLooks = 20, kForgetLooks = 5;
+constexpr double kMuchMore = 1.5, kFarMore = 2.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
 
 double upper_median(std::vector<double> numbers) {
   auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
@@ -113,7 +113,10 @@ std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, con
 }
 
 bool StragglerWatch::is_of_the_crowd(const Straggler& slow, const RankTimes& times) {
-  return times.crowding > kCrowded && (slow.reason == SlowReason::no_core || slow.reason == SlowReason::compute);
+  if (times.crowding <= kCrowded) return false;
+  // A rank also sleeps while another of its threads has no core.
+  return slow.reason == SlowReason::no_core || slow.reason == SlowReason::compute ||
+         (slow.reason == SlowReason::asleep && slow.own < kFarMore * slow.others);
 }
 
 std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& own, int program, HostGroup& group) {
@@ -134,11 +137,16 @@ std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& ow
     for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kRankTimes[field] = all[i * kWidth + field];
     programs[i] = static_cast<int>(all[i * kWidth + kFieldCount + 1]);
   }
-  std::optional<Straggler> now = find_straggler(of_ranks, programs);
+  return judge(of_ranks, programs);
+}
+
+std::optional<Straggler> StragglerWatch::judge(const std::vector<RankTimes>& ranks, const std::vector<int>& programs) {
+  std::optional<Straggler> now = find_straggler(ranks, programs);
   std::optional<int> before = std::exchange(seen_, now ? std::optional(now->rank) : std::nullopt);
   times_seen_ = before == seen_ ? times_seen_ + 1 : 1;
-  if (!now) told_.reset();
-  if (!now || times_seen_ < (is_of_the_crowd(*now, of_ranks[static_cast<size_t>(now->rank)]) ? kCrowdLooks : kLooks))
+  looks_without_ = now ? 0 : looks_without_ + 1;
+  if (looks_without_ >= kForgetLooks) told_.reset();
+  if (!now || times_seen_ < (is_of_the_crowd(*now, ranks[static_cast<size_t>(now->rank)]) ? kCrowdLooks : kLooks))
     return std::nullopt;
   std::pair told{now->rank, now->reason};
   if (told_ == told) return std::nullopt;

@@ -27,18 +27,22 @@ struct Straggler {
 // much again as the others' work, a tenth of the step, and two milliseconds.
 std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, const std::vector<int>& groups);
 
-// Called by all ranks; what the leader finds, else nothing. Told once, when it has been so twice in a row, and again
-// when it is another rank or reason. Among other programs that want the cores, some rank is always the one that gets
-// least, for a while: there it must have been so twenty times.
+// Told once, when it has been so twice in a row, and again
+// when it is another rank or reason, or after five looks without any. Among other programs that want the cores, some
+// rank is always the one that gets least, for a while: there it must have been so twenty times.
 class StragglerWatch {
  public:
+  // Called by all ranks; what the leader finds, else nothing.
   std::optional<Straggler> look(const std::optional<RankTimes>& own, int program, HostGroup& group);
+  // What is told by the times of all ranks.
+  std::optional<Straggler> judge(const std::vector<RankTimes>& ranks, const std::vector<int>& programs);
 
  private:
   static bool is_of_the_crowd(const Straggler& slow, const RankTimes& times);
 
   std::optional<int> seen_;  // the rank that was slow at the last look
   int times_seen_ = 0;       // in a row
+  int looks_without_ = 0;    // a slow rank, in a row
   std::optional<std::pair<int, SlowReason>> told_;
 };
 

@@ -30,7 +30,13 @@ class View {
       }),
     ];
     new ResizeObserver(() => this.draw()).observe(byId("charts"));
-    addEventListener("beforeprint", () => this.all().forEach((chart) => chart.draw()));
+    const panel = byId("runs-panel");
+    addEventListener("beforeprint", () => {
+      this.wasOpen = panel.open;
+      panel.open = true;  // it tells the colours
+      this.all().forEach((chart) => chart.draw());
+    });
+    addEventListener("afterprint", () => (panel.open = this.wasOpen));
     this.listenToControls();
     this.theme = new Theme(() => {
       this.palette = null;
