@@ -73,7 +73,7 @@ class Session {
     report.environment = environment_of(*probe_);
     if (!options.save.empty()) {
       saved_ = machine_to_save(options.save, known_);
-      require_kind(options.save, *saved_, on_cuda(options) ? Measured::gpu : Measured::cpu);
+      require_kind(options.save, *saved_, on_cuda(options) ? MeasuredOn::gpu : MeasuredOn::cpu);
     }
     watch = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { progress_.say(line); }};
   }

@@ -79,7 +79,7 @@ void require_on_gpu(const std::vector<std::string>& names, const std::vector<Col
 // What --save lays the results over. Links between processors say nothing of those between GPUs.
 Machine machine_for(const std::string& file, const std::optional<std::string>& gpu) {
   Machine machine = machine_to_save(file, gpu ? known_machine_with(*gpu) : std::nullopt);
-  require_kind(file, machine, gpu ? Measured::gpu : Measured::cpu);
+  require_kind(file, machine, gpu ? MeasuredOn::gpu : MeasuredOn::cpu);
   return machine;
 }
 

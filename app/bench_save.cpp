@@ -34,8 +34,8 @@ Machine machine_to_save(const std::string& file, const std::optional<Machine>& k
   return machine;
 }
 
-void require_kind(const std::string& file, const Machine& machine, Measured measured) {
-  bool gpu = measured == Measured::gpu;
+void require_kind(const std::string& file, const Machine& machine, MeasuredOn measured) {
+  bool gpu = measured == MeasuredOn::gpu;
   if ((machine.device.kind == DeviceKind::cpu) != gpu) return;
   throw UserError({.place = "--save " + file,
                    .got = fmt::format("it is the machine of a {} ({}), and a {} is measured", gpu ? "CPU" : "GPU",

@@ -15,8 +15,8 @@ namespace sextant {
 Machine machine_to_save(const std::string& file, const std::optional<Machine>& known);
 
 // UserError when the file is of a GPU and this is not (or the other way round).
-enum class Measured : uint8_t { cpu, gpu };
-void require_kind(const std::string& file, const Machine& machine, Measured measured);
+enum class MeasuredOn : uint8_t { cpu, gpu };
+void require_kind(const std::string& file, const Machine& machine, MeasuredOn measured);
 
 // UserError when there is no such directory, or nothing may be written there.
 void require_writable(const std::string& file);

@@ -1,46 +1,70 @@
-"""Slows real runs down on purpose (train --inject) and prints what the event `drift` says of each; then runs one that nothing is done to.
+"""Slows real runs down on purpose (train --inject), with several seeds each, and tells whether each cause raised its event and no other;
+then runs some that nothing is done to.
 
-  bench/drift_causes.py --sextant build/release/sextant [--steps 240] [--quiet-steps 10000]
+  bench/drift_causes.py --sextant build/release/sextant [--steps 240] [--seeds 20] [--milliseconds 30] [--quiet-steps 10000]
 """
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-DRILLS = [("one_rank", "slow=30@120:1"), ("input", "slow_input=30@120"), ("collective", "delay=30@120:1"),
-          ("processor_time", "throttle=90@120")]
+PLAIN = ("start", "checkpoint", "finish")
+# What is done, and the events that name it: a slow rank is found by its peers' times, or by the run's own.
+DRILLS = [("slow={ms}@{at}:1", {("straggler", "asleep", 1), ("drift", "one_rank", 1)}),
+          ("slow_input={ms}@{at}", {("drift", "input", None), ("drift", "input", 0), ("straggler", "slow input", 0)}),
+          ("delay={ms}@{at}:1", {("drift", "collective", None)}),
+          ("throttle=90@{at}", {("drift", "processor_time", None)})]
+# Runs that nothing is done to.
+QUIET = [("one rank, two threads", ["train.threads=2"]), ("two ranks of a thread", ["mesh.dp=2", "train.threads=1"])]
 
 
-def drifts(sextant, folder, name, steps, *more):
-    subprocess.run([sextant, "train", REPOSITORY / "configs" / "tiny-llama.toml", "mesh.dp=2", "train.threads=1", "train.eval_every=0",
-                    f"train.steps={steps}", f"data.cache={folder}/cache", *more, "--out", folder / name, "--quiet"], check=True,
-                   stdout=subprocess.DEVNULL)
+def events_of(sextant, folder, name, steps, *more):
+    subprocess.run([sextant, "train", REPOSITORY / "configs" / "tiny-llama.toml", "train.eval_every=0", f"train.steps={steps}",
+                    f"data.cache={folder}/cache", *more, "--out", folder / name, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     events = [json.loads(line) for line in (folder / name / "events.jsonl").read_text().splitlines()]
-    return [event for event in events if event["event"] not in ("start", "checkpoint", "finish")]
+    return [event for event in events if event["event"] not in PLAIN]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sextant", required=True)
     parser.add_argument("--steps", type=int, default=240)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--milliseconds", type=int, default=30, help="by which steps become slower; more than the noise of the machine's load")
     parser.add_argument("--quiet-steps", type=int, default=10_000)
+    parser.add_argument("--only", choices=["drills", "quiet"])
     arguments = parser.parse_args()
+    wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        for cause, fault in DRILLS:
-            found = drifts(arguments.sextant, folder, cause, arguments.steps, "--inject", fault)
-            right = [event.get("cause") for event in found] == [cause]
-            print(f"{fault}: {'as expected' if right else 'NOT as expected'}, {len(found)} event(s)")
+        for fault, wanted in DRILLS if arguments.only != "quiet" else []:
+            fault = fault.format(ms=arguments.milliseconds, at=arguments.steps // 2)
+            right = 0
+            for seed in range(1, arguments.seeds + 1):
+                found = events_of(arguments.sextant, folder, f"{fault}-{seed}", arguments.steps, "mesh.dp=2", "train.threads=1",
+                                  f"train.seed={seed}", "--inject", fault)
+                named = [(event["event"], event.get("cause", event.get("reason")), event.get("rank")) for event in found]
+                is_right = len(named) == 1 and named[0] in wanted
+                right += is_right
+                if seed == 1 or not is_right:
+                    print(f"  {fault}, seed {seed}{'' if is_right else ', NOT as expected'}: {len(found)} event(s)")
+                    for event in found:
+                        print(f"    step {event['step']}: {event['event']}: {event['text']}")
+            print(f"{fault}: its event and no other in {right} of {arguments.seeds} runs, load {os.getloadavg()[0]:.0f}", flush=True)
+            wrong += arguments.seeds - right
+        for name, more in QUIET if arguments.only != "drills" else []:
+            found = events_of(arguments.sextant, folder, name, arguments.quiet_steps, *more)
+            print(f"nothing, {name}, {arguments.quiet_steps} steps: {len(found)} event(s), load {os.getloadavg()[0]:.0f}", flush=True)
             for event in found:
-                print(f"  step {event['step']}: {event['event']} ({event.get('cause')}): {event['text']}")
-        found = drifts(arguments.sextant, folder, "quiet", arguments.quiet_steps)
-        print(f"nothing, {arguments.quiet_steps} steps: {len(found)} event(s)")
-        for event in found:
-            print(f"  step {event['step']}: {event['event']}: {event['text']}")
+                print(f"  step {event['step']}: {event['event']}: {event['text']}")
+            wrong += len(found)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """The page of `sextant watch` over many long runs, in a headless Chromium: time to the first paint and to the first curves from the start of
-the server, frames per second while zooming by the browser's own trace, memory of the server. Then the server alone: thousands of
+the server, frames per second while zooming, panning, pointing and scrolling by the browser's own trace with the processor time of each
+frame, memory of the server. Then the server alone: thousands of
 connections at a time, slow clients and garbage, while a page is asked for.
 
   bench/watch_scale.py --sextant build/release/sextant [--runs 20] [--steps 100000] [--connections 10000] [--out FOLDER]
@@ -44,6 +45,9 @@ def memory_of(process):
     return 0
 
 
+FIRST_PAINT = "performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime"
+
+
 def measure_page(arguments, folder):
     with Browser(find_chromium(), 1400, 1000) as browser:
         started = time.monotonic()
@@ -51,7 +55,7 @@ def measure_page(arguments, folder):
             browser.open(server.url)
             browser.wait_for("document.querySelector('canvas')?.getAttribute('aria-label')?.match(/last values: [^n]/)", 60)
             curves = time.monotonic() - started
-            paint = browser.value("performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime")
+            paint = browser.wait_for(FIRST_PAINT)
             print(f"first paint {paint:.0f} ms after the page was asked for; curves of {browser.value('document.querySelectorAll(`#runs li`).length')} "
                   f"runs {curves:.2f} s after the start of the server")
             browser.wait_for("!document.getElementById('status').textContent.includes('reading')", 120)
@@ -59,41 +63,73 @@ def measure_page(arguments, folder):
             started = time.monotonic()
             browser.open(server.url + "?again")
             browser.wait_for("document.querySelector('canvas')?.getAttribute('aria-label')?.match(/last values: [^n]/)", 60)
-            paint = browser.value("performance.getEntriesByType('paint').find(e => e.name === 'first-contentful-paint')?.startTime")
+            paint = browser.wait_for(FIRST_PAINT)
             print(f"opened again: first paint {paint:.0f} ms, curves {time.monotonic() - started:.2f} s")
-            zoom(browser)
+            for move in ("zoom", "pan", "point", "scroll"):
+                gesture(browser, move, arguments.seconds)
             print(f"after that the server has {memory_of(server.process):.0f} MB")
 
 
-def zoom(browser):
-    box = browser.value("(() => { const e = document.querySelector('canvas'); e.focus(); const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
-    x, y = box[0] + box[2] / 2, box[1] + box[3] / 2
-    # Frames of the page are counted by itself, those that the browser drew by its trace.
-    browser.value("window.frames_ = 0, window.longest_ = 0, window.last_ = performance.now(), (function tick() { const now = performance.now();"
-                  " longest_ = Math.max(longest_, now - last_); last_ = now; ++frames_; requestAnimationFrame(tick); })()")
-    browser.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["disabled-by-default-devtools.timeline.frame", "devtools.timeline.frame"]})
-    begin, count = time.monotonic(), browser.value("frames_")
-    browser.value("longest_ = 0")
-    moves = 0
-    while time.monotonic() - begin < 5:
-        browser.mouse("mouseWheel", x + 40 * math.sin(moves / 7), y, deltaX=0, deltaY=-100 if moves % 60 < 30 else 100)
-        moves += 1
-    seconds = time.monotonic() - begin
-    frames, longest = browser.value("frames_") - count, browser.value("longest_")
-    drawn = trace_frames(browser)
-    print(f"zooming ({moves} turns of the wheel in {seconds:.1f} s): {frames / seconds:.0f} frames/s by requestAnimationFrame, the longest {longest:.0f} ms; "
-          f"{drawn / seconds:.0f} frames/s drawn by the browser's trace")
+# A turn of the wheel, or a step to the side, with every frame for some seconds; the times between frames, in milliseconds.
+GESTURE = """new Promise((resolve) => {
+  const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect(), between = [], begin = performance.now();
+  let last = begin, turn = 0;
+  canvas.focus();
+  requestAnimationFrame(function tick(now) {
+    if (turn > 0) between.push(now - last);
+    last = now;
+    if (now - begin > SECONDS * 1000) return resolve(between);
+    if (MOVE === "zoom") canvas.dispatchEvent(new WheelEvent("wheel", {ctrlKey: true, cancelable: true, deltaY: turn % 60 < 30 ? -100 : 100,
+        clientX: box.left + box.width / 2 + 40 * Math.sin(turn / 7), clientY: box.top + 100}));
+    else if (MOVE === "pan") canvas.dispatchEvent(new KeyboardEvent("keydown", {key: turn % 20 < 10 ? "ArrowLeft" : "ArrowRight", shiftKey: true}));
+    else if (MOVE === "point") canvas.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + 80 + 5 * turn % (box.width - 100), clientY: box.top + 100}));
+    else scrollTo(0, 400 * (1 - Math.cos(turn / 10)));
+    ++turn;
+    requestAnimationFrame(tick);
+  });
+})"""
 
 
-def trace_frames(browser):
+def gesture(browser, move, seconds):
+    before = browser.value("({...drawingWork})")
+    browser.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["toplevel", "devtools.timeline", "devtools.timeline.frame",
+                                                                                                   "disabled-by-default-devtools.timeline.frame"]})
+    between = sorted(browser.value(GESTURE.replace("MOVE", json.dumps(move)).replace("SECONDS", str(seconds))))
+    drawn, processor = read_trace(browser)
+    work = browser.value("({...drawingWork})")
+    frames = len(between)
+    charts = work["charts"] - before["charts"]
+    print(f"{move}: {frames / seconds:.0f} frames/s by requestAnimationFrame (between two: median {between[frames // 2]:.0f} ms, 99 of 100 below "
+          f"{between[frames * 99 // 100]:.0f} ms), {drawn / seconds:.0f} frames/s by the browser's trace")
+    busiest = ", ".join(f"{name} {1e3 * used / frames:.1f} ms" for name, used in sorted(processor.items(), key=lambda one: -one[1])[:4])
+    print(f"  {charts / frames:.1f} charts and {(work['points'] - before['points']) / max(1, charts):.0f} points of each a frame, "
+          f"{(work['milliseconds'] - before['milliseconds']) / frames:.1f} ms of scripts; processor time a frame by thread: {busiest}")
+
+
+def read_trace(browser):
+    """Frames that were drawn, and the seconds of processor time that each thread used in its tasks."""
     browser.call("Tracing.end")
-    drawn, deadline = 0, time.monotonic() + 20
+    drawn, deadline, names, tasks = 0, time.monotonic() + 60, {}, []
     while True:
         message = browser._message(deadline)
-        if message.get("method") == "Tracing.dataCollected":
-            drawn += sum(event.get("name") == "DrawFrame" for event in message["params"]["value"])
+        for event in message["params"]["value"] if message.get("method") == "Tracing.dataCollected" else []:
+            drawn += event.get("name") == "DrawFrame"
+            thread = (event["pid"], event["tid"])
+            if event.get("name") == "thread_name":
+                names[thread] = event["args"]["name"]
+            if event.get("ph") == "X" and "tdur" in event:
+                tasks.append((thread, event["tts"], event["tts"] + event["tdur"]))
         if message.get("method") == "Tracing.tracingComplete":
-            return drawn
+            break
+    # Tasks lie within others: the time that they cover together.
+    processor, covered = {}, {}
+    for thread, begin, end in sorted(tasks):
+        begin = max(begin, covered.get(thread, 0))
+        if end > begin:
+            name = names.get(thread, "?")
+            processor[name] = processor.get(name, 0) + (end - begin) / 1e6
+            covered[thread] = end
+    return drawn, processor
 
 
 def ask(url):
@@ -152,6 +188,7 @@ def main():
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--out", type=pathlib.Path, help="where the runs are made, or lie already")
+    parser.add_argument("--seconds", type=float, default=5, help="of each gesture")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.out or pathlib.Path(scratch) / "runs"

@@ -35,6 +35,20 @@ inline constexpr NameTable<MemorySpace, 2> kSpaceNames{
     {{MemorySpace::device, name_of(MemorySpace::device)}, {MemorySpace::host, name_of(MemorySpace::host)}}};
 inline constexpr NameTable<RunsFor, 3> kRunsForNames{
     {{RunsFor::every_microbatch, "every"}, {RunsFor::first_microbatch, "first"}, {RunsFor::last_microbatch, "last"}}};
+inline constexpr NameTable<TallyOf, 4> kTallyNames{{{TallyOf::load, "load"},
+                                                    {TallyOf::lost_rows, "lost_rows"},
+                                                    {TallyOf::measured, "measured"},
+                                                    {TallyOf::small_gradients, "small_gradients"}}};
+inline constexpr NameTable<MeasuredTensor, 7> kMeasuredTensorNames{
+    {{MeasuredTensor::activation, "activation"},
+     {MeasuredTensor::activation_gradient, "activation_gradient"},
+     {MeasuredTensor::fp8_activation, "fp8_activation"},
+     {MeasuredTensor::fp8_gradient, "fp8_gradient"},
+     {MeasuredTensor::attention, "attention"},
+     {MeasuredTensor::gradient, "gradient"},
+     {MeasuredTensor::weight, "weight"}}};
+inline constexpr NameTable<MeasuredNumbers, 2> kMeasuredNumbersNames{
+    {{MeasuredNumbers::sums, "sums"}, {MeasuredNumbers::largest, "largest"}}};
 inline constexpr NameTable<RegionKind, 4> kRegionNames{{{RegionKind::forward, "forward"},
                                                         {RegionKind::backward, "backward"},
                                                         {RegionKind::weight, "weight"},

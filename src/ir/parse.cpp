@@ -142,6 +142,16 @@ std::vector<int> parse_data_axes(Line& line, const Mesh& mesh) {
   return axes;
 }
 
+Measured parse_measured(Line& line) {
+  Measured measured{.layer = line.index()};
+  line.expect(" ");
+  measured.tensor = line.named(kMeasuredTensorNames, "a tensor that is measured");
+  auto numbers = find_name(kMeasuredNumbersNames, line.until(" "));
+  if (!numbers) line.fail("sums or largest");
+  measured.numbers = *numbers;
+  return measured;
+}
+
 Value parse_value(Line line, const Mesh& mesh) {
   Value value;
   line.expect("value %");
@@ -175,8 +185,9 @@ Value parse_value(Line line, const Mesh& mesh) {
     while (line.accept("|"));
   }
   if (line.accept(" balance ")) value.balance_speed = line.real();
-  if (line.accept(" lost_rows")) value.counted = TallyOf::lost_rows;
-  if (line.accept(" measured")) value.counted = TallyOf::measured;
+  for (const auto& [counted, name] : kTallyNames)
+    if (counted != TallyOf::load && line.accept(" " + std::string(name))) value.counted = counted;
+  if (line.accept(" measures ")) value.measured = parse_measured(line);
   if (line.accept(" space ")) value.space = line.named(kSpaceNames, "a space");
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;

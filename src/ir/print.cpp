@@ -45,8 +45,11 @@ void print_value(const Value& value, const Mesh& mesh, Out out) {
     fmt::format_to(out, " in {}+{}+{}", value.stored.path, value.stored.first_row, value.stored.first_packed);
   if (!value.packed_rows.empty()) fmt::format_to(out, " packs {}", fmt::join(value.packed_rows, "|"));
   if (value.balance_speed) fmt::format_to(out, " balance {}", *value.balance_speed);
-  if (value.counted == TallyOf::lost_rows) fmt::format_to(out, " lost_rows");
-  if (value.counted == TallyOf::measured) fmt::format_to(out, " measured");
+  if (value.counted != TallyOf::load) fmt::format_to(out, " {}", name_in(kTallyNames, value.counted));
+  if (value.measured)
+    fmt::format_to(out, " measures {} {} {}", value.measured->layer,
+                   name_in(kMeasuredTensorNames, value.measured->tensor),
+                   name_in(kMeasuredNumbersNames, value.measured->numbers));
   if (value.space != MemorySpace::device) fmt::format_to(out, " space {}", name_of(value.space));
   // Most parameters have those of the mesh.
   if (value.kind == ValueKind::parameter && value.data_axes != mesh.data_axes()) {

@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "base/units.h"
+#include "ir/measured.h"
 #include "ir/memory_space.h"
 #include "mesh/layout.h"
 
@@ -34,9 +35,10 @@ enum class ValueKind : uint8_t {
 
 // What a tally counts.
 enum class TallyOf : uint8_t {
-  load,       // slots of each expert of a layer
-  lost_rows,  // slots that found no row on their way to experts (ops/dispatch.cpp)
-  measured,   // what a run measures of its tensors (passes/measure_tensors.h)
+  load,             // slots of each expert of a layer
+  lost_rows,        // slots that found no row on their way to experts (ops/dispatch.cpp)
+  measured,         // what a run measures of its tensors (Value::measured)
+  small_gradients,  // squares of the gradient of the first microbatch (passes/measure_tensors.h)
 };
 
 // How a parameter begins: drawn from Philox by (seed, path, global element index), or constant.
@@ -74,6 +76,7 @@ struct Value {
   std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each
   // Of a parameter that no optimizer trains: it follows its tally by the rule of ops::balance_bias, at this speed.
   std::optional<double> balance_speed;
+  std::optional<Measured> measured;         // of a tally or a fetch that holds measured numbers
   MemorySpace space = MemorySpace::device;  // where its bytes are: states and low bits by update, the others by offload
   LocalShape local;                         // set by partition
   int32_t buffer = -1;                      // set by memory: an index into Program::buffers

@@ -1,8 +1,6 @@
 #include "passes/measure_tensors.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "base/error.h"
 #include "base/float_range.h"
 #include "base/fp8.h"
+#include "ir/names.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"
@@ -18,27 +17,6 @@
 namespace sextant {
 
 namespace {
-
-constexpr std::array<std::pair<MeasuredTensor, std::string_view>, 7> kTensorNames{{
-    {MeasuredTensor::activation, "activation"},
-    {MeasuredTensor::activation_gradient, "activation_gradient"},
-    {MeasuredTensor::fp8_activation, "fp8_activation"},
-    {MeasuredTensor::fp8_gradient, "fp8_gradient"},
-    {MeasuredTensor::attention, "attention"},
-    {MeasuredTensor::gradient, "gradient"},
-    {MeasuredTensor::weight, "weight"},
-}};
-constexpr std::array<std::pair<MeasuredNumbers, std::string_view>, 2> kNumberNames{{
-    {MeasuredNumbers::sums, "sums"},
-    {MeasuredNumbers::largest, "largest"},
-}};
-
-template <class Names, class Key>
-std::string_view named(const Names& names, Key key) {
-  for (const auto& [known, name] : names)
-    if (known == key) return name;
-  BUG("a measured tensor without a name");
-}
 
 bool is_partial(const Layout& layout) {
   return std::any_of(layout.states.begin(), layout.states.end(), [](const AxisState& state) {
@@ -61,9 +39,6 @@ int64_t parts_along(const Mesh& mesh, const Layout& layout, const std::vector<in
     if (layout.at(axis) == kPartial) parts *= mesh.size(axis);
   return parts;
 }
-
-constexpr std::string_view kTallyOfSquares = "noise.tally.";
-constexpr std::string_view kMeasured = "measured.";  // then layer, tensor and numbers (measured_path)
 
 // A value, and the op that makes it, as an index into the graph's ops.
 struct MadeValue {
@@ -115,42 +90,56 @@ class TensorMeasurer {
 
   // ---- numbers
 
-  ValueId tally(const std::string& path, ValueId number) {
-    return graph_.add({.path = path,
+  struct Tally {
+    std::string path;
+    TallyOf counted = TallyOf::measured;
+    ValueId of = kNoValue;  // the parameter
+    std::optional<Measured> measured = {};
+  };
+  ValueId tally(const Tally& kept, ValueId number) {
+    return graph_.add({.path = kept.path,
                        .kind = ValueKind::tally,
                        .dtype = graph_[number].dtype,
                        .shape = graph_[number].shape,
                        .layout = graph_[number].layout,
-                       .counted = TallyOf::measured});
+                       .of = kept.of,
+                       .counted = kept.counted,
+                       .measured = kept.measured});
   }
 
   // Over the microbatches of a step: added up, or the largest kept.
-  ValueId keep(const OpDef& by, const std::string& path, ValueId number, size_t at,
+  ValueId keep(const OpDef& by, const Tally& kept, ValueId number, size_t at,
                RunsFor runs_for = RunsFor::every_microbatch) {
-    Op op = make_op(graph_, by, {tally(path, number), number}, {}, path + ".next");
+    Op op = make_op(graph_, by, {tally(kept, number), number}, {}, kept.path + ".next");
     graph_[op.outputs[0]].layout = graph_[number].layout;
     return add(std::move(op), at, runs_for);
   }
 
-  struct Measured {
+  // Of one layer; its numbers follow.
+  struct MeasuredLayer {
     int layer;
     MeasuredTensor tensor;
-    std::string path() const { return fmt::format("measured.{}.{}", layer, named(kTensorNames, tensor)); }
+    std::string path() const { return fmt::format("measured.{}.{}", layer, name_in(kMeasuredTensorNames, tensor)); }
+    Measured numbers(MeasuredNumbers which) const { return {.layer = layer, .tensor = tensor, .numbers = which}; }
   };
 
-  void keep_sums(const Measured& of, Op op, const Layout& layout, size_t at) {
-    std::string path = measured_path(of.layer, of.tensor, MeasuredNumbers::sums, graph_[op.inputs[0]].path);
+  static Tally tally_of(const Measured& measured, const std::string& of) {
+    return {.path = measured_path(measured, of), .measured = measured};
+  }
+
+  void keep_sums(const MeasuredLayer& of, Op op, const Layout& layout, size_t at) {
+    Tally kept = tally_of(of.numbers(MeasuredNumbers::sums), graph_[op.inputs[0]].path);
     graph_[op.outputs[0]].layout = layout_of_number(layout, kPartial);
-    keep(ops::accumulate, path, add(std::move(op), at), at);
+    keep(ops::accumulate, kept, add(std::move(op), at), at);
   }
 
-  void keep_largest(const Measured& of, Op op, const Layout& layout, size_t at) {
-    std::string path = measured_path(of.layer, of.tensor, MeasuredNumbers::largest, graph_[op.inputs[0]].path);
+  void keep_largest(const MeasuredLayer& of, Op op, const Layout& layout, size_t at) {
+    Tally kept = tally_of(of.numbers(MeasuredNumbers::largest), graph_[op.inputs[0]].path);
     graph_[op.outputs[0]].layout = layout_of_number(layout, kPartialMax);
-    keep(ops::keep_largest, path, add(std::move(op), at), at);
+    keep(ops::keep_largest, kept, add(std::move(op), at), at);
   }
 
-  void measure(const Measured& of, const MadeValue& made) {
+  void measure(const MeasuredLayer& of, const MadeValue& made) {
     const Layout layout = graph_[made.id].layout;
     std::optional<FloatRange> range = float_range(measures_.format.value_or(graph_[made.id].dtype));
     BUG_IF(!range, "{} has no floating-point format", graph_[made.id].path);
@@ -304,8 +293,8 @@ class TensorMeasurer {
       // The parts of a sum count one by one here: they are gradients of different samples.
       graph_[op.outputs[0]].layout = layout_of_number(layout, kPartial);
       ValueId squares = add(std::move(op), at, RunsFor::first_microbatch);
-      small.squares[parameter] = keep(ops::accumulate, std::string(kTallyOfSquares) + graph_[parameter].path, squares,
-                                      at, RunsFor::first_microbatch);
+      Tally kept{.path = "noise.tally." + graph_[parameter].path, .counted = TallyOf::small_gradients, .of = parameter};
+      small.squares[parameter] = keep(ops::accumulate, kept, squares, at, RunsFor::first_microbatch);
     }
     return small;
   }
@@ -318,39 +307,25 @@ class TensorMeasurer {
 
 }  // namespace
 
-std::string measured_path(int layer, MeasuredTensor tensor, MeasuredNumbers numbers, const std::string& of) {
-  return fmt::format("{}{}.{}.{}.{}", kMeasured, layer, named(kTensorNames, tensor), named(kNumberNames, numbers), of);
+std::string measured_path(const Measured& measured, const std::string& of) {
+  return fmt::format("measured.{}.{}.{}.{}", measured.layer, name_in(kMeasuredTensorNames, measured.tensor),
+                     name_in(kMeasuredNumbersNames, measured.numbers), of);
 }
 
 std::vector<Measurement> measurements_in(const Program& program) {
   std::vector<Measurement> found;
-  for (const Value& value : program.values) {
-    std::string_view rest = value.path;
-    if (!rest.starts_with(kMeasured) || value.buffer < 0) continue;
-    if (value.kind != ValueKind::tally && value.kind != ValueKind::fetch) continue;
-    std::array<std::string_view, 3> words;  // layer, tensor, numbers
-    rest.remove_prefix(kMeasured.size());
-    for (std::string_view& word : words) {
-      word = rest.substr(0, rest.find('.'));
-      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    }
-    Measurement measurement{.value = &value};
-    std::from_chars(words[0].data(), words[0].data() + words[0].size(), measurement.layer);
-    auto tensor = std::ranges::find(kTensorNames, words[1], &decltype(kTensorNames)::value_type::second);
-    auto numbers = std::ranges::find(kNumberNames, words[2], &decltype(kNumberNames)::value_type::second);
-    BUG_IF(tensor == kTensorNames.end() || numbers == kNumberNames.end(), "{} measures nothing known", value.path);
-    measurement.tensor = tensor->first;
-    measurement.numbers = numbers->first;
-    found.push_back(measurement);
-  }
+  for (const Value& value : program.values)
+    if (value.measured && value.buffer >= 0) found.push_back({.measured = *value.measured, .value = &value});
   return found;
 }
 
 int64_t small_gradient_parts(const Program& program) {
   for (const Value& tally : program.values) {
-    if (tally.kind != ValueKind::tally || !tally.path.starts_with(kTallyOfSquares)) continue;
-    std::string parameter = tally.path.substr(kTallyOfSquares.size());
-    return parts_along(program.mesh, program.at("grad." + parameter).layout, program.at(parameter).data_axes);
+    if (tally.kind != ValueKind::tally || tally.counted != TallyOf::small_gradients) continue;
+    auto gradient = std::ranges::find_if(
+        program.values, [&](const Value& value) { return value.kind == ValueKind::gradient && value.of == tally.of; });
+    BUG_IF(gradient == program.values.end(), "{} belongs to no gradient", tally.path);
+    return parts_along(program.mesh, gradient->layout, program[tally.of].data_axes);
   }
   return 0;
 }

@@ -23,32 +23,15 @@ struct TensorMeasures {
   bool noise_scale = false;
 };
 
-enum class MeasuredTensor : uint8_t {
-  activation,           // what a layer hands to the next
-  activation_gradient,  // its gradient
-  fp8_activation,       // what products in fp8 read, forward
-  fp8_gradient,         // and of gradients
-  attention,            // logits
-  gradient,             // of the layer's weights
-  weight,               // and their updates
-};
-
-enum class MeasuredNumbers : uint8_t {
-  sums,     // as the op has them (ops/tensor_statistics.cpp); of gradients the sum of squares alone
-  largest,  // magnitude; of logits the largest
-};
-
 // One value of a Program that holds measured numbers. A layer may have several of a kind, to be joined.
 struct Measurement {
-  int layer = 0;
-  MeasuredTensor tensor = MeasuredTensor::activation;
-  MeasuredNumbers numbers = MeasuredNumbers::sums;
+  Measured measured;
   const Value* value = nullptr;
 };
 std::vector<Measurement> measurements_in(const Program& program);
 
-// The path of such a value: "measured.3.weight.sums.layers.3.mlp.up".
-std::string measured_path(int layer, MeasuredTensor tensor, MeasuredNumbers numbers, const std::string& of);
+// A name for such a value: "measured.3.weight.sums.layers.3.mlp.up". What it holds is told by Value::measured.
+std::string measured_path(const Measured& measured, const std::string& of);
 
 // Squares of the parts of gradients of the first microbatch that a rank makes alone.
 struct SmallGradients {

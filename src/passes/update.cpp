@@ -158,12 +158,15 @@ class Update {
   }
 
   void hand_out_measured(ValueId value, MeasuredTensor tensor, MeasuredNumbers numbers) {
-    hand_out(value, measured_path(blocks_.at(parameter_), tensor, numbers, graph_[parameter_].path));
+    Measured measured{.layer = blocks_.at(parameter_), .tensor = tensor, .numbers = numbers};
+    hand_out(value, measured_path(measured, graph_[parameter_].path));
+    graph_[value].measured = measured;
   }
 
   void measure_largest(ValueId value, MeasuredTensor tensor) {
-    std::string path = measured_path(blocks_.at(parameter_), tensor, MeasuredNumbers::largest, "absmax");
-    hand_out_measured(append(make_op(graph_, ops::absmax, {value}, {}, path)), tensor, MeasuredNumbers::largest);
+    Measured largest{.layer = blocks_.at(parameter_), .tensor = tensor, .numbers = MeasuredNumbers::largest};
+    ValueId number = append(make_op(graph_, ops::absmax, {value}, {}, measured_path(largest, "absmax")));
+    hand_out_measured(number, tensor, MeasuredNumbers::largest);
   }
 
   void measure_gradient(ValueId gradient, ValueId squares) {

@@ -30,6 +30,7 @@ struct StepMetrics {
   // Where the time of the step went: of every rank, and of the leader's process.
   std::vector<double> own_s_by_rank, message_s_by_rank, input_s_by_rank;
   double processor_s = 0;
+  double crowding = 0, crowded_out_s = 0;    // of the rank that has most (rank_times.h)
   std::optional<double> mfu;                 // null until a machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   int64_t host_arena_bytes = 0;              // of rank 0, where something is offloaded

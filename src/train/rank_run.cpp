@@ -32,7 +32,6 @@
 #include "train/health/replica_check.h"
 #include "train/health/spike_watch.h"
 #include "train/health/stall_watch.h"
-#include "train/health/step_times.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
 #include "train/health/tensor_watch.h"
@@ -66,12 +65,6 @@ struct Position {
         out_(out),
         thread_(::gettid()) {}
 
-  // An evaluation, a save: no step.
-  void begin_other_work() {
-    watch.begin_other_work();
-    times.pause();
-  }
-
   // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
   void end_stalled(int rank, const std::string& stood_still) {
     exit_within(std::chrono::seconds(1), ExitCode::rank_lost);
@@ -93,7 +86,6 @@ struct Position {
   RankStatus alone;  // when there is no transport to keep it
   RankStatus& rank_status;
   Heartbeat heartbeat;
-  RankTimesMeter times;
   StallWatch watch;
 
  private:
@@ -152,7 +144,7 @@ class Run {
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (pause && !rewind_from_) {
         StepMetrics m = finish_step();
-        position_.begin_other_work();
+        position_.watch.begin_other_work();
         if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == last)) measure(m);
         record(m);
         if (local_.is_due(state_.step) && state_.step < last && !rewind_from_) save_locally();
@@ -161,7 +153,7 @@ class Run {
       if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     }
     while (trainer_.steps_under_way() > 0) record(finish_step());
-    position_.begin_other_work();
+    position_.watch.begin_other_work();
     if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     end();
     if (!idle) record_outcome();
@@ -303,6 +295,8 @@ class Run {
     std::optional<Drift> drift = drift_.note({.step = m.step,
                                               .step_s = m.step_s,
                                               .processor_s = m.processor_s,
+                                              .crowding = m.crowding,
+                                              .crowded_out_s = m.crowded_out_s,
                                               .own_s = m.own_s_by_rank,
                                               .message_s = m.message_s_by_rank,
                                               .input_s = m.input_s_by_rank});
@@ -335,7 +329,7 @@ class Run {
   // Back to a checkpoint from before the step, past the samples that led to it.
   void rewind(int64_t spike) {
     while (trainer_.steps_under_way() > 0) trainer_.finish_step();
-    position_.begin_other_work();
+    position_.watch.begin_other_work();
     saver_.finish();
     say_notes();
     std::vector<fs::path> wanted;
@@ -484,8 +478,7 @@ class Run {
 
   void begin_step() {
     position_.rank_status.begin_step(state_.step + 1);
-    position_.times.begin_step(position_.rank_status.message_s(), trainer_.input_s());
-    position_.heartbeat.note_times(position_.times.last());
+    position_.heartbeat.note_times(trainer_.clock().last());
     if (group_.size() > 1 && is_due(kStragglerWindow)) look_for_stragglers();
     position_.watch.begin_step();
     position_.heartbeat.beat();
@@ -501,7 +494,10 @@ class Run {
     bool profiled = parts_.view.profile.step == state_.step + 1;
     int64_t every = run_.log.profile_every;
     bool traced = profiled || (every > 0 && (state_.step + 1) % every == 0);
-    if (traced) position_.begin_other_work();
+    if (traced) {
+      position_.watch.begin_other_work();
+      trainer_.clock().leave_out(trainer_.steps_under_way() + 1);
+    }
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, policy_of(state_.step + 1), traced ? &trace : nullptr);
     faults_.slow_down(position_.rank_status);
@@ -516,7 +512,7 @@ class Run {
 
   void look_for_stragglers() {
     int program = stage_rank_of(trainer_.bound().program().mesh, group_.rank());
-    std::optional<Straggler> slow = stragglers_.look(position_.times.take_means(), program, group_);
+    std::optional<Straggler> slow = stragglers_.look(trainer_.clock().take_means(), program, group_);
     if (!slow || (slow->rank == slow_rank_ && slow_rank_told_ + 2 * kStragglerWindow >= state_.step)) return;
     note_slow_rank(slow->rank);
     say(fmt::format("step {}: {}", state_.step, slow->text));

@@ -32,7 +32,7 @@ std::vector<double> numbers_of(const Bound& bound, const Value& value) {
 
 TensorReader::TensorReader(const std::vector<Program>& programs, const Bound& bound) {
   for (const Program& program : programs)
-    for (const Measurement& m : measurements_in(program)) layers_ = std::max(layers_, static_cast<size_t>(m.layer) + 1);
+    for (const Measurement& m : measurements_in(program)) layers_ = std::max(layers_, static_cast<size_t>(m.measured.layer) + 1);
   for (const Measurement& m : measurements_in(bound.program()))
     values_.push_back({m, counts_part(bound.program(), bound.rank(), *m.value)});
 }
@@ -43,7 +43,7 @@ void TensorReader::read(const Bound& bound, TensorParts& parts) const {
   for (const Read& value : values_) {
     std::vector<double> numbers = numbers_of(bound, *value.of.value);
     BUG_IF(numbers.size() > kSums, "{} has too many numbers", value.of.value->path);
-    if (value.of.numbers == MeasuredNumbers::largest) {
+    if (value.of.measured.numbers == MeasuredNumbers::largest) {
       double& most = parts.largest[place(value.of)];
       double number = numbers[0];
       if (!(number <= most) && !std::isnan(most)) most = number;

@@ -41,7 +41,7 @@ class TensorReader {
  private:
   static constexpr size_t kTensors = 7, kSums = 4;
   size_t place(const Measurement& m) const {
-    return static_cast<size_t>(m.layer) * kTensors + static_cast<size_t>(m.tensor);
+    return static_cast<size_t>(m.measured.layer) * kTensors + static_cast<size_t>(m.measured.tensor);
   }
 
   struct Read {

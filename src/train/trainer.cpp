@@ -41,8 +41,9 @@ bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
 }
 
-// Numbers of StepClock::Times that all ranks learn from each other.
-constexpr size_t kTimesOfRank = 3;
+// Numbers of a rank's times that all ranks learn from each other: work, messages, input, crowding, and time
+// without a core.
+constexpr size_t kTimesOfRank = 5;
 
 // A tenth of a microsecond is exact enough, and short as text.
 double in_short(double seconds) {
@@ -402,9 +403,9 @@ StepMetrics Trainer::finish_step() {
   std::vector<double>& losses = begun.losses;
   double& grad_norm = losses[losses_.size()];
   grad_norm = group_.leads() ? numbers.grad_norm : 0;
-  StepClock::Times times = clock_.take();
+  RankTimes times = clock_.take();
   std::span<double> of_ranks = std::span(losses).subspan(losses_.size() + 1);
-  std::ranges::copy(std::array{times.own_s, times.message_s, times.input_s},
+  std::ranges::copy(std::array{times.work(), times.waited, times.input, times.crowding, times.crowded_out()},
                     of_ranks.subspan(kTimesOfRank * static_cast<size_t>(group_.rank())).begin());
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
@@ -436,7 +437,9 @@ StepMetrics Trainer::finish_step() {
       .own_s_by_rank = times_of_ranks(0),
       .message_s_by_rank = times_of_ranks(1),
       .input_s_by_rank = times_of_ranks(2),
-      .processor_s = in_short(times.processor_s),
+      .processor_s = in_short(times.processor),
+      .crowding = std::ranges::max(times_of_ranks(3)),
+      .crowded_out_s = std::ranges::max(times_of_ranks(4)),
       .arena_bytes = arena_->bytes(),
       .host_arena_bytes = arena_->host_bytes(),
       .expert_loads = std::move(numbers.loads),

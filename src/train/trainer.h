@@ -50,12 +50,12 @@ class Trainer {
   void spoil_next_gradients() { spoil_next_ = true; }
   // From now on every step waits so long for its data: a drill.
   void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
-  double input_s() const { return clock_.all_input_s(); }  // spent on reading data so far
   // What is flipped in the step that is begun next: drills.
   void flip_next(bool gemm, bool message) {
     flip_gemm_next_ = gemm;
     flip_message_next_ = message;
   }
+  StepClock& clock() { return clock_; }
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();

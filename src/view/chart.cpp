@@ -23,13 +23,6 @@ struct Range {
   }
 };
 
-std::string number_text(double v) {
-  if (v >= 1e12) return fmt::format("{:g}T", v / 1e12);
-  if (v >= 1e9) return fmt::format("{:g}G", v / 1e9);
-  if (v >= 1e6) return fmt::format("{:g}M", v / 1e6);
-  return v >= 1e3 ? fmt::format("{:g}k", v / 1e3) : fmt::format("{:g}", v);
-}
-
 bool drawable(const ChartPoint& p) {
   return std::isfinite(p.x) && std::isfinite(p.y) && p.x > 0 && p.y > 0;
 }
@@ -52,14 +45,14 @@ std::string chart_svg(const std::vector<ChartSeries>& series, const ChartText& t
         "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\n",
         px(v), kTop, kHeight - kBottom);
     svg.put("<text x=\"{:.1f}\" y=\"{}\" font-size=\"11\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
-            px(v), kHeight - kBottom + 16, number_text(v));
+            px(v), kHeight - kBottom + 16, short_number(v));
   }
   for (double v = y.low; v <= y.high * 1.01; v *= 10) {
     svg.put(
         "<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>\n",
         py(v), kLeft, kWidth - kRight);
     svg.put("<text x=\"{}\" y=\"{:.1f}\" font-size=\"11\" text-anchor=\"end\" fill=\"currentColor\">{}</text>\n",
-            kLeft - 6, py(v) + 4, number_text(v));
+            kLeft - 6, py(v) + 4, short_number(v));
   }
   svg.put("<text x=\"{}\" y=\"{}\" font-size=\"12\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
           (kLeft + kWidth) / 2, kHeight - 12, escaped(text.x));

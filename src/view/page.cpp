@@ -39,7 +39,9 @@ td:not(:first-child):not(.words) { white-space: nowrap; }
 tr.total td { font-weight: 600; }
 summary { cursor: pointer; padding: 4px 0; }
 footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
-@media (max-width: 480px) { main { padding: 10px; } section { padding: 10px; } .figures { grid-template-columns: 1fr 1fr; } .figures b { font-size: 1.15rem; } table { font-size: 0.84rem; } }
+@media (max-width: 480px) { main { padding: 10px; } section { padding: 10px; } .figures { grid-template-columns: 1fr 1fr; } .figures b { font-size: 1.15rem; } table { font-size: 0.84rem; }
+  .texts, .texts tbody { display: block; } .texts thead { display: none; } .texts tr { display: flex; flex-wrap: wrap; gap: 0 12px; padding: 6px 0; border-bottom: 1px solid var(--line); }
+  .texts td { border: none; padding: 0; } .texts td:last-child { flex-basis: 100%; } }
 @media screen and (prefers-color-scheme: dark) { :root { --ink: #e2e7eb; --quiet: #a3b0bb; --ground: #0f1316; --card: #171c21; --line: #2c353d; --good: #6ddc9a; --bad: #ff8a80; } }
 @media print { body { background: #ffffff; font-size: 11pt; } main { max-width: none; padding: 0; } section, .figures div { border-color: #bbbbbb; break-inside: avoid; } .wide > svg { min-width: 0; } .scroll, .wide { overflow: visible; } }
 )";
@@ -53,7 +55,8 @@ std::string row_text(const PageTable& table, const std::vector<std::string>& cel
 }
 
 std::string table_text(const PageTable& table) {
-  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
+  std::string out =
+      fmt::format("<div class=\"scroll\"><table{}>\n<thead><tr>", table.ends_in_text ? " class=\"texts\"" : "");
   for (const PageTable::Head& head : table.heads)
     out += fmt::format("<th{}>{}</th>", head.words ? " class=\"words\"" : "", escaped(head.name));
   out += "</tr></thead>\n<tbody>\n";

@@ -26,7 +26,8 @@ struct PageTable {
   };
   std::vector<Head> heads;
   std::vector<std::vector<std::string>> rows;
-  size_t total_rows = 0;  // the last so many stand out
+  size_t total_rows = 0;      // the last so many stand out
+  bool ends_in_text = false;  // the last column is sentences: on a phone they stand below their row
 };
 
 class Page {

@@ -105,6 +105,16 @@ std::string shortened(std::string_view text, size_t most) {
   return std::string(text.substr(0, head)) + "…" + std::string(text.substr(tail));
 }
 
+std::string short_number(double v) {
+  struct Size {
+    double least;
+    char letter;
+  };
+  for (auto [least, letter] : {Size{1e12, 'T'}, Size{1e9, 'G'}, Size{1e6, 'M'}, Size{1e3, 'k'}})
+    if (std::fabs(v) >= least) return fmt::format("{:g}{}", v / least, letter);
+  return fmt::format("{:g}", v);
+}
+
 double tick_step(double length, double ticks) {
   double rough = length / ticks, power = std::pow(10, std::floor(std::log10(rough)));
   for (double factor : {1.0, 2.0, 5.0})

@@ -21,6 +21,8 @@ std::string shortened(std::string_view text, size_t most);
 
 // 1, 2 or 5 times a power of ten, so that a length has at most about that many ticks.
 double tick_step(double length, double ticks = 12);
+// 25k, 1.5M: the number of a tick.
+std::string short_number(double v);
 
 struct SvgSize {
   double width = 0, height = 0;  // px

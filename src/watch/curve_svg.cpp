@@ -36,13 +36,13 @@ std::string curve_svg(const WatchedRun& run, const MetricColumn& column) {
   for (double tick = std::ceil(y_low / step) * step; tick <= y_high; tick += step) {
     svg.put("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kCurveLeft,
             kCurveWidth - kCurveRight, py(tick), py(tick));
-    svg.put("<text class=\"quiet\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n", kCurveLeft - 6,
-            py(tick) + 4, std::fabs(tick) < step / 2 ? 0 : tick);
+    svg.put("<text class=\"quiet\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kCurveLeft - 6, py(tick) + 4,
+            short_number(std::fabs(tick) < step / 2 ? 0 : tick));
   }
   double x_step = tick_step(x_high - x_low, 6);
   for (double tick = std::ceil(x_low / x_step) * x_step; tick <= x_high; tick += x_step)
     svg.put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", px(tick),
-            kCurveHeight - kCurveBottom + 18, tick);
+            kCurveHeight - kCurveBottom + 18, short_number(tick));
   for (const RunEvent& event : run.events()) {
     if (!event.step || static_cast<double>(*event.step) < x_low || static_cast<double>(*event.step) > x_high) continue;
     svg.put(

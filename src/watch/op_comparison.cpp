@@ -82,7 +82,7 @@ const OpsJson* member(const OpsJson& json, const char* name) {
   return found == json.end() ? nullptr : &*found;
 }
 
-struct Measured {
+struct MeasuredOp {
   int64_t count = 0;
   std::map<int64_t, Series> by_rank;
 };
@@ -111,7 +111,7 @@ struct OpLines {
     for (const OpsJson& row : *ops) {
       std::optional<OpRecord> record = record_in(row, stage->get<int64_t>());
       if (!record) continue;
-      Measured& one = measured[record->name];
+      MeasuredOp& one = measured[record->name];
       one.count = record->count;
       one.by_rank[rank->get<int64_t>()][step->get<int64_t>()] = record->seconds;
     }
@@ -121,7 +121,7 @@ struct OpLines {
 
   std::optional<PlannedStep> plan;
   std::map<OpName, OpRecord> planned;
-  std::map<OpName, Measured> measured;
+  std::map<OpName, MeasuredOp> measured;
   std::set<int64_t> steps, ranks;
 };
 
@@ -160,7 +160,7 @@ bool is_message_op(const std::string& name) {
   return std::ranges::any_of(all_ops(), [&](const OpDef* def) { return def->name == name && def->message; });
 }
 
-ComparedOp compared(const OpName& name, const Measured& measured, const OpRecord* planned) {
+ComparedOp compared(const OpName& name, const MeasuredOp& measured, const OpRecord* planned) {
   ComparedOp out{.stage = std::get<0>(name),
                  .op = std::get<1>(name),
                  .path = std::get<2>(name),

@@ -157,7 +157,9 @@ std::string run_log_html(const WatchedRun& run, int64_t now) {
     if (const MetricColumn* column = run.columns().column(field)) curves.push_back(curve_svg(run, *column));
   page.pictures(curves, "Vertical lines are events of the table below.");
   page.section("Events");
-  PageTable table{.heads = {{"time (UTC)", true}, {"step"}, {"loss"}, {"event", true}, {"text", true}}, .rows = {}};
+  PageTable table{.heads = {{"time (UTC)", true}, {"step"}, {"loss"}, {"event", true}, {"text", true}},
+                  .rows = {},
+                  .ends_in_text = true};
   for (const LogEntry& entry : entries_of(run))
     table.rows.push_back({entry.time, entry.step, entry.loss, entry.event, entry.text});
   page.table(table);

@@ -28,6 +28,25 @@ TEST(PrintAndParse, AProgramIsReadBackAsTheSameText) {
   EXPECT_EQ(print(parse_program(text, find_op)), text);
 }
 
+// What a value measures is a part of it, and no matter of its path.
+TEST(PrintAndParse, WhatIsMeasuredIsReadBack) {
+  Graph graph = parse_graph(seed("graph.txt"), find_op);
+  Value& value = graph.values.back();
+  value.kind = ValueKind::tally;
+  value.counted = TallyOf::measured;
+  value.measured = Measured{3, MeasuredTensor::fp8_gradient, MeasuredNumbers::largest};
+  Graph again = parse_graph(print(graph), find_op);
+  EXPECT_EQ(again.values.back().measured, value.measured);
+  EXPECT_EQ(again.values.back().counted, TallyOf::measured);
+  EXPECT_EQ(again.values.front().measured, std::nullopt);
+  value.counted = TallyOf::small_gradients;
+  value.measured.reset();
+  value.space = MemorySpace::host;
+  again = parse_graph(print(graph), find_op);
+  EXPECT_EQ(again.values.back().counted, TallyOf::small_gradients);
+  EXPECT_EQ(print(again), print(graph));
+}
+
 // A unit is written down with its actions.
 TEST(PrintAndParse, ActionsThatRunAsOneAreReadBackSo) {
   Program program = parse_program(seed("program.txt"), find_op);

@@ -93,7 +93,7 @@ def check_page(browser, url, names):
     assert painted(browser) > 500
     assert browser.value("document.querySelectorAll('#events tr').length") == 3 * len(names)
     assert browser.value("document.querySelectorAll('#events b').length") == 0, "texts of events became markup"
-    unnamed = browser.value("[...document.querySelectorAll('canvas, button, input, select')].filter(e => !e.getAttribute('aria-label')"
+    unnamed = browser.value("[...document.querySelectorAll('canvas, button, input, select')].filter(e => !e.getAttribute('aria-label') && !e.ariaHidden"
                             " && !e.textContent.trim() && !e.closest('label')).map(e => e.id || e.outerHTML)")
     assert unnamed == [], f"without a name for screen readers: {unnamed}"
 
@@ -158,6 +158,51 @@ def check_looks(browser, url, shots):
     browser.size(1280, 900)
 
 
+# Turns of the wheel, or moves of the pointer, over the first chart: one a frame. What was drawn for them.
+GESTURE = """new Promise((resolve) => {
+  const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect(), before = {...drawingWork};
+  const prototype = CanvasRenderingContext2D.prototype, stroke = prototype.stroke;
+  let turn = 0, wide = 0;
+  prototype.stroke = function (...path) {
+    if (this.lineWidth * this.getTransform().a > 1.001) ++wide;
+    return stroke.apply(this, path);
+  };
+  requestAnimationFrame(function tick() {
+    if (turn === 30) {
+      prototype.stroke = stroke;
+      return resolve({wide, ...Object.fromEntries(Object.keys(before).map((key) => [key, drawingWork[key] - before[key]]))});
+    }
+    const place = {clientX: box.left + 100 + 5 * turn, clientY: box.top + 100};
+    canvas.dispatchEvent(KIND === "wheel" ? new WheelEvent("wheel", {ctrlKey: true, cancelable: true, deltaY: turn % 10 < 5 ? -100 : 100, ...place})
+                                          : new PointerEvent("pointermove", place));
+    ++turn;
+    requestAnimationFrame(tick);
+  });
+})"""
+
+
+def check_work(browser, url):
+    """What a frame of a zoom over 20 runs costs, counted and not timed: frames depend on what else the machine does."""
+    ready(browser, url)
+    browser.wait_for("!document.getElementById('status').textContent.includes('reading')")
+    in_view = browser.value("(scrollTo(0, 0), [...document.querySelectorAll('figure')].filter(f => f.getBoundingClientRect().top < innerHeight + 40).length)")
+    all_charts = browser.value("document.querySelectorAll('figure').length")
+    assert in_view < all_charts
+    browser.wait_for("isSettled()")
+    zoom = browser.value(GESTURE.replace("KIND", "'wheel'"))
+    print(f"a zoom over 20 runs: {zoom}")
+    assert zoom["frames"] > 0 and zoom["points"] > 0
+    assert zoom["charts"] <= in_view * zoom["frames"], f"charts out of view are drawn: {zoom}, {in_view} in view"
+    assert zoom["points"] <= 10_000 * zoom["charts"], f"points of a chart do not stay bounded: {zoom}"
+    assert zoom["wide"] == 0, f"curves are drawn with wide lines, which take fifty times as long: {zoom}"
+    assert zoom["milliseconds"] <= 100 * zoom["charts"], f"scripts take too long to draw a chart: {zoom}"
+    # When what the zoom asked for has come, the pointer alone draws no curve.
+    browser.wait_for("isSettled()")
+    point = browser.value(GESTURE.replace("KIND", "'pointer'"))
+    assert point["charts"] == 0, f"the pointer draws curves again: {point}"
+    assert browser.value("!document.querySelector('.tip').hidden && document.querySelectorAll('.tip')[0].textContent.includes('run-')")
+
+
 def check_training(browser, sextant, folder):
     run = folder / "live"
     config = pathlib.Path(__file__).parents[2] / "configs/tiny-llama.toml"
@@ -208,6 +253,11 @@ def main():
         subprocess.run([arguments.sextant, "watch", folder, "--export", page, "--quiet"], check=True)
         check_page(browser, page.as_uri(), names)
         check_zoom(browser)
+        many = pathlib.Path(place) / "many"
+        for number in range(20):
+            write_run(many, f"run-{number:02}", 1000, 0.02 * number)
+        with Server(arguments.sextant, many) as server:
+            check_work(browser, server.url)
         live = pathlib.Path(place) / "training"
         live.mkdir()
         check_training(browser, arguments.sextant, live)

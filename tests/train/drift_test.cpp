@@ -94,6 +94,24 @@ TEST(Drift, SlowInputOfOneRankIsNamedWithIt) {
       DriftCause::input, [](TimedStep& step, auto&) { step.input_s[1] += 0.02; }, 1);
 }
 
+TEST(Drift, SlowInputOfOneOfTwoRanksIsNamedWithIt) {
+  DriftWatch watch(MessagesTimed::yes);
+  std::vector<Drift> found;
+  for (int64_t step = 1; step <= 400; ++step) {
+    double input = step > 200 ? 0.1 : 1e-4;
+    if (auto drift = watch.note({.step = step,
+                                 .step_s = 0.03 + input,
+                                 .processor_s = 0.06,
+                                 .own_s = {0.03, 0.03},
+                                 .message_s = {0, input},
+                                 .input_s = {input, 1e-4}}))
+      found.push_back(*drift);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].cause, DriftCause::input);
+  EXPECT_EQ(found[0].rank, 0);
+}
+
 TEST(Drift, AThrottledProcessIsNamed) {
   expect_cause(DriftCause::processor_time, [](TimedStep& step, auto&) {
     for (double& seconds : step.own_s) seconds *= 1.5;
@@ -119,6 +137,86 @@ TEST(Drift, OnADeviceNoMoreIsSaidThanIsKnown) {
   std::vector<Drift> found = drifts_of(1, 600, kFrom, slow_rank, MessagesTimed::no);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].cause, DriftCause::device);
+}
+
+// Builds and other jobs of the machine: they come and go, and take from all ranks, from some more.
+class OtherPrograms {
+ public:
+  OtherPrograms(uint64_t seed, double least) : random_(seed), least_(least) {}
+  void slow(TimedStep& step) {
+    if (--left_ < 0) {
+      left_ = static_cast<int64_t>(50 + 900 * uniform_(random_));
+      threads_ = least_ + (uniform_(random_) < 0.5 ? 0 : 1 + 7 * uniform_(random_));
+    }
+    double seen = 0;
+    for (double& seconds : step.own_s) {
+      double factor = 1 + threads_ / static_cast<double>(kRanks) * (0.5 + 0.5 * uniform_(random_));
+      seconds *= factor;
+      seen += factor / kRanks;
+    }
+    step.processor_s *= 1 + 0.3 * (seen - 1);  // caches and cores with two threads
+    step.crowding = std::round(kRanks + threads_ * (0.8 + 0.4 * uniform_(random_))) / kRanks;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::uniform_real_distribution<double> uniform_{0, 1};
+  double least_, threads_ = 0;
+  int64_t left_ = 0;
+};
+
+TEST(Drift, OtherProgramsThatComeAndGoAreNone) {
+  for (double least : {0.0, 6.0})
+    for (uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {
+      OtherPrograms others(seed, least);
+      for (const Drift& drift : drifts_of(seed, 10'000, 1, [&](TimedStep&step, auto&) { others.slow(step); }))
+        ADD_FAILURE() << "seed " << seed << ", step " << drift.step << ": " << drift.text();
+    }
+}
+
+// Programs that come before this one on every core: no count of threads tells how much they take.
+TEST(Drift, WithoutACoreIsNone) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+    for (const Drift& drift : drifts_of(seed, 600, kFrom, [](TimedStep&step, auto&) {
+           for (double& seconds : step.own_s) seconds += 0.2;
+           step.crowded_out_s = 0.15;
+         }))
+      ADD_FAILURE() << "seed " << seed << ": " << drift.text();
+}
+
+TEST(Drift, OtherProgramsThatStayAreToldOnce) {
+  std::vector<Drift> found = drifts_of(3, 40'000, kFrom, [](TimedStep& step, auto&) {
+    for (double& seconds : step.own_s) seconds *= 1.6;
+    step.crowding = 2;
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(name_of(found[0].cause), "other_programs");
+  EXPECT_NEAR(static_cast<double>(found[0].since_step), kFrom, 30);
+  EXPECT_NEAR(static_cast<double>(found[0].step - kFrom) * found[0].now_s, DriftWatch::kLongShared, 100);
+}
+
+// A machine that was full before hides neither a slow rank nor a slow collective, and no crowd makes steps so slow.
+TEST(Drift, AmongOtherProgramsCausesAreStillNamed) {
+  auto crowded = [](const Planted& planted) {
+    return [planted](TimedStep& step, std::mt19937_64& random) {
+      if (step.step >= kFrom) planted(step, random);
+      step.crowding = 3;
+    };
+  };
+  auto expect = [&](DriftCause cause, const Planted& planted) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      std::vector<Drift> found = drifts_of(seed, 600, 1, crowded(planted));
+      ASSERT_EQ(found.size(), 1u) << "seed " << seed;
+      EXPECT_EQ(name_of(found[0].cause), name_of(cause)) << "seed " << seed << ": " << found[0].text();
+    }
+  };
+  expect(DriftCause::one_rank, [](TimedStep& step, auto&) { step.own_s[2] *= 1.9; });
+  expect(DriftCause::collective, [](TimedStep& step, auto&) {
+    for (double& seconds : step.message_s) seconds += 0.04;
+  });
+  expect(DriftCause::processor_time, [](TimedStep& step, auto&) {
+    for (double& seconds : step.own_s) seconds *= 3;
+  });
 }
 
 TEST(Drift, AfterItThePaceIsTheNewBaseline) {

@@ -4,10 +4,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <functional>
 
 #include "base/thread_probe.h"
 #include "train/health/hang_report.h"
-#include "train/health/step_times.h"
+#include "train/health/straggler.h"
 
 namespace sextant {
 namespace {
@@ -123,22 +124,31 @@ TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
   EXPECT_TRUE(find_straggler({little, much}, {0, 0}));
 }
 
-TEST(Stragglers, OwnWorkAndWaitsAreTakenApart) {
-  RankTimesMeter clock;
-  clock.begin_step(1.0, 2.0);
-  EXPECT_FALSE(clock.take_means());
-  ::usleep(20'000);
-  clock.begin_step(1.015, 2.001);
-  EXPECT_NEAR(clock.last().waited, 0.015, 1e-9);
-  EXPECT_NEAR(clock.last().input, 0.001, 1e-9);
-  EXPECT_GE(clock.last().step, 0.02);
-  EXPECT_LT(clock.last().cpu, clock.last().step);
-  clock.pause();  // an evaluation
-  ::usleep(1000);
-  clock.begin_step(5, 5);
-  std::optional<RankTimes> means = clock.take_means();
-  ASSERT_TRUE(means);
-  EXPECT_NEAR(means->waited, 0.015, 1e-9);
+// How often one is told in some looks, of which `slow` says the times of rank 1.
+int times_told(int looks, const std::function<RankTimes(int look)>& slow) {
+  StragglerWatch watch;
+  RankTimes peer = times(0.08, 0.02);
+  int told = 0;
+  for (int look = 0; look < looks; ++look) told += watch.judge({peer, slow(look), peer}, {0, 0, 0}) ? 1 : 0;
+  return told;
+}
+
+TEST(Stragglers, AreToldOnceThoughALookMissesThem) {
+  RankTimes peer = times(0.08, 0.02), late = times(0.01, 0.02);
+  EXPECT_EQ(times_told(1, [&](int) { return late; }), 0);
+  EXPECT_EQ(times_told(2, [&](int) { return late; }), 1);
+  EXPECT_EQ(times_told(40, [&](int look) { return look % 4 == 3 ? peer : late; }), 1);
+  EXPECT_EQ(times_told(20, [&](int look) { return look / 5 == 1 ? peer : late; }), 2);  // well for five looks
+}
+
+TEST(Stragglers, AreToldLaterWhereOtherProgramsWantTheCores) {
+  RankTimes late = times(0.01, 0.02);
+  late.run_delay = 0.07;
+  late.crowding = 3;
+  EXPECT_EQ(times_told(19, [&](int) { return late; }), 0);
+  EXPECT_EQ(times_told(20, [&](int) { return late; }), 1);
+  late.crowding = 1;
+  EXPECT_EQ(times_told(2, [&](int) { return late; }), 1);
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ TEST(StepClocks, CountWhatBelongsToSteps) {
   }
   spend(40);
   clock.add_input(0.01);
-  StepClock::Times first = clock.take();
-  EXPECT_GE(first.message_s, 0.02);
-  EXPECT_EQ(first.input_s, 0.01);
-  EXPECT_GE(first.own_s, 0.03 - 1e-3);  // 40 ms less the input
+  RankTimes first = clock.take();
+  EXPECT_GE(first.waited, 0.02);
+  EXPECT_NEAR(first.input, 0.01, 1e-12);
+  EXPECT_GE(first.work(), 0.03 - 1e-3);  // 40 ms less the input
   {
     MessageTimer timer(&status);  // of the end of the step: it counts with the next one
     spend(10);
@@ -41,20 +41,39 @@ TEST(StepClocks, CountWhatBelongsToSteps) {
   }
   clock.resume();
   clock.resume();
-  StepClock::Times second = clock.take();
-  EXPECT_GE(second.message_s, 0.01);
-  EXPECT_LT(second.message_s + second.own_s, 0.15);
-  EXPECT_EQ(second.input_s, 0);
-  EXPECT_GE(second.processor_s, 0);
+  RankTimes second = clock.take();
+  EXPECT_GE(second.waited, 0.01);
+  EXPECT_LT(second.waited + second.work(), 0.15);
+  EXPECT_NEAR(second.input, 0, 1e-12);
+  EXPECT_GE(second.processor, second.cpu - 1e-3);
+  EXPECT_LT(second.cpu, second.step);
+  EXPECT_GT(second.crowding, 0);  // this thread runs
+  EXPECT_EQ(clock.last().step, second.step);
+  std::optional<RankTimes> means = clock.take_means();
+  ASSERT_TRUE(means);
+  EXPECT_NEAR(means->waited, (first.waited + second.waited) / 2, 1e-9);
+  EXPECT_FALSE(clock.take_means());
+}
+
+TEST(StepClocks, LeaveStepsOutOfTheirMeans) {
+  StepClock clock(nullptr);
+  clock.resume();
+  clock.leave_out(1);
+  spend(50);
+  EXPECT_GE(clock.take().step, 0.05);
+  EXPECT_FALSE(clock.take_means());
+  RankTimes second = clock.take();
+  ASSERT_TRUE(clock.take_means());
+  EXPECT_LT(second.step, 0.05);
 }
 
 TEST(StepClocks, HaveNoMessagesWhereThereAreNoRanks) {
   StepClock clock(nullptr);
   clock.resume();
   spend(5);
-  StepClock::Times times = clock.take();
-  EXPECT_EQ(times.message_s, 0);
-  EXPECT_GE(times.own_s, 0.005);
+  RankTimes times = clock.take();
+  EXPECT_EQ(times.waited, 0);
+  EXPECT_GE(times.work(), 0.005);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "train/health/crowding.h"
+
 namespace sextant {
 
 namespace {
@@ -16,6 +18,12 @@ constexpr double kSmallestSpread = 0.02;  // of a logarithm: machines are no ste
 constexpr double kFarthest = 8;           // spreads that one block counts for at most
 constexpr double kCertain = 12;           // the sum at which it is a drift
 constexpr double kLargerPart = 0.5;       // of what a step takes longer
+// More threads than before want a core: so many for each core, where there are more than half as many as cores (two
+// share one).
+constexpr double kHalfFull = 0.5, kMoreCrowded = 0.2;
+// Who shares its cores gets less than its part of them: ranks and threads wait for each other. By so much, where the
+// crowd is the same as before and one rank, collective or input is slow, which crowds seldom choose.
+constexpr double kSharedLoss = 2, kChosenLoss = 1.5;
 
 struct CauseWords {
   std::string_view name, text;
@@ -51,6 +59,13 @@ std::vector<double> medians_by_rank(const List& list, Numbers numbers) {
   return medians;
 }
 
+// Whether this rank's is far above those of the others.
+bool is_alone(const std::vector<double>& ranks, std::vector<double>::const_iterator most) {
+  std::vector<double> others = ranks;
+  others.erase(others.begin() + (most - ranks.begin()));
+  return !others.empty() && drift_median(others) < kLargerPart * *most;
+}
+
 }  // namespace
 
 std::string_view name_of(DriftCause cause) {
@@ -82,7 +97,11 @@ DriftWatch::Block DriftWatch::block_of(const std::vector<TimedStep>& steps) {
               .own_s = medians_by_rank(steps, &TimedStep::own_s),
               .message_s = medians_by_rank(steps, &TimedStep::message_s),
               .input_s = medians_by_rank(steps, &TimedStep::input_s)};
-  for (const TimedStep& step : steps) block.seconds += step.step_s;
+  for (const TimedStep& step : steps) {
+    block.seconds += step.step_s;
+    block.crowding += step.crowding / static_cast<double>(steps.size());
+    block.crowded_out_s += step.crowded_out_s / static_cast<double>(steps.size());
+  }
   return block;
 }
 
@@ -106,25 +125,33 @@ std::optional<Drift> DriftWatch::add(Block block) {
   double allowance = std::max(1.0, 0.5 * std::log(kSmallest) / own.spread);
   slower_ = std::max(0.0, slower_ + std::min(z, kFarthest) - allowance);
   faster_ = std::max(0.0, faster_ + std::min(-z, kFarthest) - allowance);
-  if (slower_ == 0) slow_.clear();
-  if (slower_ > 0) slow_.push_back(block);
+  if (slower_ == 0) forget_slow();
+  if (slower_ > 0) {
+    if (slow_.empty()) slow_since_ = block.first_step;
+    slow_seconds_ += block.seconds;
+    if (slow_.size() == kBaseline) slow_.erase(slow_.begin());
+    slow_.push_back(block);
+  }
   // What was suspected and came back was noise, and part of the baseline; what may be a drift must not become it.
-  suspected_.push_back(std::move(block));
+  if (baseline_.size() + suspected_.size() < kBaseline) suspected_.push_back(std::move(block));
   if (slower_ == 0 && faster_ == 0)
-    for (Block& cleared : std::exchange(suspected_, {}))
-      if (baseline_.size() < kBaseline) baseline_.push_back(std::move(cleared));
+    for (Block& cleared : std::exchange(suspected_, {})) baseline_.push_back(std::move(cleared));
   if (faster_ >= kCertain) begin_again();  // whatever slowed it before is over
   if (slower_ < kCertain) return std::nullopt;
-  double lasted = 0;
-  for (const Block& each : slow_) lasted += each.seconds;
   Drift found = drift(own);
-  if (lasted < kLeastSeconds || found.now_s < kSmallest * found.before_s) return std::nullopt;
+  if (slow_seconds_ < kLeastSeconds || found.now_s < kSmallest * found.before_s) return std::nullopt;
+  if (is_explained_by_others(found)) {
+    slower_ = kCertain;  // no more: it must end soon after the others do
+    if (slow_seconds_ < kLongShared) return std::nullopt;
+    found.cause = DriftCause::other_programs;
+    found.rank.reset();
+  }
   begin_again();
   return found;
 }
 
 Drift DriftWatch::drift(const Level& own) const {
-  Drift found{.since_step = slow_.front().first_step,
+  Drift found{.since_step = slow_since_,
               .step = slow_.back().first_step + static_cast<int64_t>(kBlock) - 1,
               .before_s = std::exp(own.centre),
               .now_s = std::exp(median_over(slow_, [](const Block& block) { return block.log_s; }))};
@@ -144,7 +171,7 @@ void DriftWatch::name_cause(Drift& found) const {
   auto largest = std::ranges::max_element(input);
   if (*largest >= kLargerPart * longer) {
     found.cause = DriftCause::input;
-    if (input.size() > 1 && drift_median(input) < kLargerPart * *largest) found.rank = largest - input.begin();
+    if (is_alone(input, largest)) found.rank = largest - input.begin();
     return;
   }
   if (messages_timed_ == MessagesTimed::no) {
@@ -152,10 +179,7 @@ void DriftWatch::name_cause(Drift& found) const {
     return;
   }
   auto slowest = std::ranges::max_element(own);
-  std::vector<double> others = own;
-  others.erase(others.begin() + (slowest - own.begin()));
-  bool alone = !others.empty() && drift_median(others) < kLargerPart * *slowest;
-  if (*slowest >= kLargerPart * longer && alone) {
+  if (*slowest >= kLargerPart * longer && is_alone(own, slowest)) {
     found.cause = DriftCause::one_rank;
     found.rank = slowest - own.begin();
     return;
@@ -170,9 +194,30 @@ void DriftWatch::name_cause(Drift& found) const {
   if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
 }
 
+// Where a rank was ready without a core for the larger part of it. Threads that help a rank, and cores that two share,
+// are not seen so: where the machine became more crowded, or has been so all the time, up to what that can cost.
+bool DriftWatch::is_explained_by_others(const Drift& found) const {
+  auto crowding = [](const Block& block) { return block.crowding; };
+  double now = median_over(slow_, crowding), before = median_over(baseline_, crowding);
+  auto crowded_out = [](const Block& block) { return block.crowded_out_s; };
+  double longer_out = median_over(slow_, crowded_out) - median_over(baseline_, crowded_out);
+  if (longer_out >= kLargerPart * (found.now_s - found.before_s)) return true;
+  bool is_more = now > kHalfFull && now > before + kMoreCrowded;
+  if (!is_more && now <= kCrowded) return false;
+  bool is_of_all = found.cause == DriftCause::processor_time || found.cause == DriftCause::clocks ||
+                   found.cause == DriftCause::unknown;
+  double most = (is_more || is_of_all ? kSharedLoss : kChosenLoss) * std::max(1.0, now / std::max(before, kHalfFull));
+  return found.now_s <= most * found.before_s;
+}
+
+void DriftWatch::forget_slow() {
+  slow_.clear();
+  slow_seconds_ = 0;
+}
+
 void DriftWatch::begin_again() {
   baseline_.clear();
-  slow_.clear();
+  forget_slow();
   suspected_.clear();
   slower_ = faster_ = 0;
 }

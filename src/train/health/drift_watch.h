@@ -3,6 +3,10 @@
 //
 // Steps are taken in blocks, of which the medians count: a few slow steps move nothing. The logarithms of the medians
 // are summed up above the baseline (a one-sided CUSUM); its noise is the spread of the blocks of the baseline itself.
+//
+// Other programs that want the same cores slow a run as well, for as long as they last. How many threads of the machine
+// could run, for each of its cores, and how long ranks were ready without a core tell those times: what they explain is
+// a drift only when it lasts.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +31,8 @@ struct TimedStep {
   int64_t step = 0;
   double step_s = 0;
   double processor_s = 0;                         // of the leader's process
+  double crowding = 0;                            // threads that could run for each core (rank_times.h)
+  double crowded_out_s = 0;                       // of the rank that has most of it (rank_times.h)
   std::vector<double> own_s, message_s, input_s;  // by rank
 };
 
@@ -49,6 +55,7 @@ class DriftWatch {
   static constexpr size_t kBaseline = 40;       // blocks it is made of at most
   static constexpr double kSmallest = 1.10;     // what is less slow than that is no drift
   static constexpr double kLeastSeconds = 0.5;  // that it must have lasted
+  static constexpr double kLongShared = 1800;   // seconds that other programs must have used the processors
 
   explicit DriftWatch(MessagesTimed messages_timed) : messages_timed_(messages_timed) {}
 
@@ -61,6 +68,7 @@ class DriftWatch {
     int64_t first_step = 0;
     double log_s = 0, seconds = 0;  // of its median; of all its steps
     double processor_s = 0;
+    double crowding = 0, crowded_out_s = 0;         // means
     std::vector<double> own_s, message_s, input_s;  // medians, by rank
   };
   struct Level {
@@ -71,13 +79,17 @@ class DriftWatch {
   std::optional<Drift> add(Block block);
   Drift drift(const Level& level) const;
   void name_cause(Drift& drift) const;
+  bool is_explained_by_others(const Drift& drift) const;
+  void forget_slow();
   void begin_again();
 
   MessagesTimed messages_timed_;
   int64_t seen_ = 0;
   std::vector<TimedStep> open_;  // of the next block
   std::vector<Block> baseline_;
-  std::vector<Block> slow_;       // since `slower_` was last 0
+  std::vector<Block> slow_;       // since `slower_` was last 0, the last of them
+  double slow_seconds_ = 0;       // of all of them
+  int64_t slow_since_ = 0;        // the first step of all of them
   std::vector<Block> suspected_;  // since both sums were last 0
   double slower_ = 0, faster_ = 0;
 };

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "comm/rank_status.h"
-#include "train/health/step_times.h"
+#include "train/health/rank_times.h"
 
 namespace sextant {
 

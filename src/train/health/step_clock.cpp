@@ -1,30 +1,100 @@
 #include "train/health/step_clock.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <ctime>
+#include <span>
+#include <string_view>
 
 namespace sextant {
 
-StepClock::StepClock(const RankStatus* rank_status) : rank_status_(rank_status), since_(read()), paused_(since_) {}
+namespace {
 
-StepClock::Reading StepClock::read() const {
-  timespec processor{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &processor);
-  return {.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
-          .processor_s = static_cast<double>(processor.tv_sec) + 1e-9 * static_cast<double>(processor.tv_nsec),
-          .message_ns = rank_status_ ? rank_status_->message_nanoseconds() : 0};
+double used_s(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-StepClock::Times StepClock::take() {
-  Reading now = read();
-  Times times{.message_s = 1e-9 * static_cast<double>(now.message_ns - since_.message_ns),
-              .input_s = input_s_,
-              .processor_s = now.processor_s - since_.processor_s};
-  times.own_s = std::max(0.0, now.wall_s - since_.wall_s - times.message_s - times.input_s);
+// A file that the kernel makes anew at every look; what is in it, without allocating.
+std::string_view look_into(const Descriptor& file, std::span<char> room) {
+  ssize_t size = file.is_open() ? ::pread(file.get(), room.data(), room.size(), 0) : 0;
+  return {room.data(), static_cast<size_t>(std::max<ssize_t>(0, size))};
+}
+
+// The number that stands behind `key`; 0 where there is none.
+double number_behind(std::string_view text, std::string_view key) {
+  size_t at = text.find(key);
+  int64_t number = 0;
+  if (at != text.npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
+  return static_cast<double>(number);
+}
+
+}  // namespace
+
+StepClock::StepClock(const RankStatus* rank_status)
+    : rank_status_(rank_status),
+      schedule_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)),
+      limits_(::open("/sys/fs/cgroup/cpu.stat", O_RDONLY | O_CLOEXEC)),
+      load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)),
+      cores_(static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))),
+      since_(read()),
+      paused_(since_) {}
+
+RankTimes StepClock::read() const {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  std::array<char, 1024> room;
+  double run_delay_ns = number_behind(look_into(schedule_, room), " ");  // "on a core, without one, times"
+  double throttled_us = number_behind(look_into(limits_, room), "throttled_usec ");
+  auto wall = std::chrono::steady_clock::now().time_since_epoch();
+  return {.step = std::chrono::duration<double>(wall).count(),
+          .waited = rank_status_ ? rank_status_->message_s() : 0,
+          .input = input_s_,
+          .cpu = used_s(CLOCK_THREAD_CPUTIME_ID),
+          .processor = used_s(CLOCK_PROCESS_CPUTIME_ID),
+          .run_delay = run_delay_ns * 1e-9,
+          .throttled = throttled_us * 1e-6,
+          .major_faults = static_cast<double>(usage.ru_majflt),
+          .blocks_read = static_cast<double>(usage.ru_inblock)};
+}
+
+// "0.20 0.18 0.12 3/80 11206": the fourth has the threads that run or could, and all.
+double StepClock::crowding() const {
+  std::array<char, 128> room;
+  std::string_view text = look_into(load_, room);
+  size_t slash = text.find('/'), space = text.substr(0, slash).rfind(' ');
+  return slash == text.npos || space == text.npos ? 0 : number_behind(text.substr(space), " ") / cores_;
+}
+
+RankTimes StepClock::take() {
+  RankTimes now = read();
+  last_ = now;
+  last_ -= since_;
+  last_.crowding = crowding();
   since_ = now;
-  input_s_ = 0;
-  return times;
+  if (omit_ > 0) {
+    --omit_;
+  } else {
+    sums_ += last_;
+    ++steps_;
+  }
+  return last_;
+}
+
+std::optional<RankTimes> StepClock::take_means() {
+  if (steps_ == 0) return std::nullopt;
+  RankTimes means = sums_;
+  means /= static_cast<double>(steps_);
+  sums_ = {};
+  steps_ = 0;
+  return means;
 }
 
 void StepClock::pause() {
@@ -35,10 +105,8 @@ void StepClock::pause() {
 void StepClock::resume() {
   if (!is_paused_) return;
   is_paused_ = false;
-  Reading now = read();
-  since_.wall_s += now.wall_s - paused_.wall_s;
-  since_.processor_s += now.processor_s - paused_.processor_s;
-  since_.message_ns += now.message_ns - paused_.message_ns;
+  since_ += read();
+  since_ -= paused_;
 }
 
 }  // namespace sextant

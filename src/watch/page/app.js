@@ -11,15 +11,32 @@ class View {
                          axis: "step", smoothing: 0.6, range: null, logX: false, outliers: false, showMarks: true, logs: new Set()});
     this.readState();
     this.runList = new RunList(this);
-    this.observer = new IntersectionObserver((entries) => {
+    this.painter = new Painter();
+    // Charts are loaded shortly before they come into view, and drawn where they are in view.
+    const observe = (margin, called) => new IntersectionObserver((entries) => {
       for (const {target, isIntersecting} of entries) {
         const chart = this.all().find((one) => one.figure === target);
-        if (!chart) continue;
-        chart.isVisible = isIntersecting;
-        if (isIntersecting) chart.isStale ? this.load(chart) : chart.draw();
+        if (chart) called(chart, isIntersecting);
       }
-    }, {rootMargin: "300px"});
+    }, {rootMargin: margin});
+    this.observers = [
+      observe("300px", (chart, isNear) => {
+        chart.isNear = isNear;
+        if (isNear && chart.isStale) this.load(chart);
+      }),
+      observe("40px", (chart, isVisible) => {
+        chart.isVisible = isVisible;
+        if (isVisible && chart.needsDrawing) this.redraw([chart]);
+      }),
+    ];
     new ResizeObserver(() => this.draw()).observe(byId("charts"));
+    const panel = byId("runs-panel");
+    addEventListener("beforeprint", () => {
+      this.wasOpen = panel.open;
+      panel.open = true;  // it tells the colours
+      this.all().forEach((chart) => chart.draw());
+    });
+    addEventListener("afterprint", () => (panel.open = this.wasOpen));
     this.listenToControls();
     this.theme = new Theme(() => {
       this.palette = null;
@@ -103,11 +120,18 @@ class View {
   shownRuns() {
     return this.runs.filter((run) => this.isShown(run.id));
   }
-  // Events of runs that are shown; with `placed`, those that have a place on the axis.
-  marks(placed = true) {
-    return this.events.filter((event) => this.isShown(event.run) && (!placed || event[this.axis] !== undefined));
+  shownEvents() {
+    return this.events.filter((event) => this.isShown(event.run));
+  }
+  // Events of runs that are shown, where they have a place on the axis: the same list until one of these changes.
+  marks() {
+    const {events, axis, hidden} = this;
+    if (this.marked?.events !== events || this.marked.axis !== axis || this.marked.hidden !== hidden)
+      this.marked = {events, axis, hidden, list: this.shownEvents().filter((event) => event[axis] !== undefined)};
+    return this.marked.list;
   }
   toggleRun(id) {
+    this.hidden = new Set(this.hidden);
     this.hidden.has(id) ? this.hidden.delete(id) : this.hidden.add(id);
     this.afterToggle();
   }
@@ -143,12 +167,10 @@ class View {
   }
   // What is there is drawn with the next frame, however many turns of the wheel there were; finer points follow.
   afterZoom() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = undefined;
-      this.draw();
-    });
+    this.draw();
     clearTimeout(this.zoomTimer);
     this.zoomTimer = setTimeout(() => {
+      this.zoomTimer = undefined;
       this.reload();
       this.saveState();
     }, 80);
@@ -161,23 +183,44 @@ class View {
   reload() {
     for (const chart of this.all()) {
       chart.isStale = true;
-      if (chart.isVisible) this.load(chart);
+      if (chart.isNear) this.load(chart);
     }
   }
   // One request of a chart at a time; what changed meanwhile is asked for afterwards.
   async load(chart) {
     if (chart.isLoading) return;
-    chart.isLoading = true;
+    chart.isLoading = chart.wasLoaded = true;
     try {
-      while (chart.isStale && chart.isVisible) await chart.load();
+      do await chart.load();
+      while (chart.isStale && chart.isNear);
     } catch (error) {
       chart.isStale = true;
       this.say("lost", String(error.message ?? error));
     }
     chart.isLoading = false;
   }
+  // Paper has all charts: those that nobody has scrolled to are loaded one by one while there is nothing else to do.
+  loadUnseen() {
+    requestIdleCallback(async () => {
+      const unseen = this.all().find((chart) => !chart.wasLoaded);
+      if (!unseen) return;
+      await this.load(unseen);
+      this.loadUnseen();
+    });
+  }
+  // Whether all that was asked for has come and been drawn.
+  isSettled() {
+    return this.zoomTimer === undefined && !this.isRefreshing && !this.painter.frame && !this.all().some((chart) => chart.isLoading || !chart.wasLoaded);
+  }
+  // With the next frames; those that are out of view when they come into it.
+  redraw(charts) {
+    for (const chart of charts) {
+      chart.needsDrawing = true;
+      if (chart.isVisible) this.painter.add(chart);
+    }
+  }
   draw() {
-    for (const chart of this.all()) chart.draw();
+    this.redraw(this.all());
   }
   readOut(text) {
     byId("reading").textContent = text ?? "";
@@ -216,8 +259,10 @@ class View {
     const list = byId("charts");
     if (figures.length !== list.children.length || figures.some((figure, i) => figure !== list.children[i])) {
       list.replaceChildren(...figures);
-      this.observer.disconnect();
-      for (const figure of figures) this.observer.observe(figure);
+      for (const observer of this.observers) {
+        observer.disconnect();
+        for (const figure of figures) observer.observe(figure);
+      }
     }
     byId("empty").hidden = this.runs.length > 0;
     byId("empty").textContent = this.source.live ? "No runs yet. They appear here when train writes metrics.jsonl or events.jsonl." : "No runs.";
@@ -244,6 +289,7 @@ class View {
       this.runList.draw();
       this.makeCharts();
       this.reload();
+      this.loadUnseen();
       drawEvents(this);
       if (!(Date.now() - this.opsDrawn < OPS_EVERY)) {
         this.opsDrawn = Date.now();
@@ -271,6 +317,7 @@ class View {
 const given = JSON.parse(byId("data").textContent);
 const view = new View(given.series ? new EmbeddedSource(given) : new LiveSource(given.token));
 if (matchMedia("(max-width: 760px)").matches) byId("runs-panel").open = false;
+globalThis.isSettled = () => view.isSettled();  // for tests
 view.source.listen((what) => {
   if (what === "lost") view.say("lost", "the server does not answer; trying again");
   else view.refresh();

@@ -51,7 +51,7 @@ class RunList {
 }
 
 function drawEvents(view) {
-  const events = view.marks(false);
+  const events = view.shownEvents().sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   byId("events-panel").hidden = events.length === 0;
   byId("event-count").textContent = String(events.length);
   const rows = events.slice(-300).reverse().map((event) => {

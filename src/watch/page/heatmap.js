@@ -1,3 +1,5 @@
+const LEGEND = 68;  // pixels, for the colours and what the first and the last stand for
+
 // A list over time as a picture: a row for each element (a layer with experts, a rank), a column for each row kept.
 class HeatMap {
   constructor(view, run, field, unit, about) {
@@ -10,55 +12,65 @@ class HeatMap {
     this.canvas = element("canvas", {tabIndex: 0});
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", field);
-    this.tip = element("div", {className: "tip", hidden: true});
-    this.figure.append(head, this.canvas, this.tip);
+    this.tip = new Tip();
+    this.figure.append(head, this.canvas, this.tip.box);
     this.canvas.addEventListener("pointermove", (event) => this.point(event.offsetX, event.offsetY));
-    this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
+    this.canvas.addEventListener("pointerleave", () => this.tip.hide());
     this.canvas.addEventListener("dblclick", () => this.view.resetZoom());
     this.canvas.addEventListener("keydown", (event) => this.onKey(event));
-    this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
+    this.canvas.addEventListener("blur", () => this.tip.hide());
   }
 
   async load() {
     this.isStale = false;
     this.data = await this.view.source.list(this.run, this.field, this.view.axis);
-    this.draw();
+    this.colourCells();
+    this.view.redraw([this]);
   }
 
-  draw() {
-    if (!this.isVisible || !this.data || !this.canvas.clientWidth) return;
-    const {canvas, data} = this, ratio = window.devicePixelRatio || 1;
-    const width = canvas.clientWidth, height = canvas.clientHeight, colours = this.view.colours();
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    const context = canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const {from, to} = this.view.xRange();
-    const x = new Scale(from, to, MARGIN.left, width - MARGIN.right - 44, this.view.logX);
-    const rows = data.width, rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
+  // The colour of each value, as the pixels of a canvas want it.
+  colourCells() {
+    const {values, width: rows} = this.data;
     let low = Infinity, high = -Infinity;
-    for (const value of data.values) {
+    for (const value of values) {
       low = Math.min(low, value);
       high = Math.max(high, value);
     }
     if (!(high > low)) high = low + 1;
-    this.drawn = {x, rowHeight, low, high};
-    for (let i = 0; i < data.x.length; ++i) {
-      const left = Math.max(x.pixelFrom, x.pixel(data.x[i]));
-      const next = i + 1 < data.x.length ? data.x[i + 1] : to;
-      const right = Math.min(x.pixelTo, x.pixel(next));
-      if (right <= x.pixelFrom || left > x.pixelTo) continue;
-      for (let e = 0; e < rows; ++e) {
-        context.fillStyle = heatColour((data.values[i * rows + e] - low) / (high - low));
-        context.fillRect(left, MARGIN.top + e * rowHeight, Math.max(1, right - left + 0.5), rowHeight + 0.5);
+    Object.assign(this, {low, high, cells: Uint32Array.from(values, (value) => heatPixel((value - low) / (high - low)))});
+    this.canvas.setAttribute("aria-label", `${this.field} of ${this.view.runName(this.run)}: ${rows} elements, from ${formatValue(low, this.unit)} to ${formatValue(high, this.unit)}`);
+  }
+
+  // Returns how many cells were drawn.
+  draw() {
+    const {canvas, data} = this, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!data || !width) return 0;
+    const context = cleared(canvas, width, height), {from, to} = this.view.xRange();
+    const x = new Scale(from, to, MARGIN.left, width - MARGIN.right - LEGEND, this.view.logX);
+    const rows = data.width, rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
+    this.drawn = {x, rowHeight, width};
+    const columns = Math.max(1, Math.round(x.pixelTo - x.pixelFrom));
+    if (rows && data.x.length) {
+      // A pixel for each column of the screen and each element, which the browser makes as high as its row.
+      const image = new ImageData(columns, rows), pixels = new Uint32Array(image.data.buffer);
+      for (let column = 0, i = -1; column < columns; ++column) {
+        const right = x.value(x.pixelFrom + column + 1);
+        while (i + 1 < data.x.length && data.x[i + 1] < right) ++i;
+        if (i >= 0) for (let e = 0; e < rows; ++e) pixels[e * columns + column] = this.cells[i * rows + e];
       }
+      this.picture ??= element("canvas");
+      this.picture.width = columns;
+      this.picture.height = rows;
+      this.picture.getContext("2d").putImageData(image, 0, 0);
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.picture, x.pixelFrom, MARGIN.top, columns, height - MARGIN.top - MARGIN.bottom);
     }
-    this.drawFrame(context, width, height, colours);
-    canvas.setAttribute("aria-label", `${this.field} of ${this.view.runName(this.run)}: ${rows} elements, from ${formatValue(low, this.unit)} to ${formatValue(high, this.unit)}`);
+    this.drawFrame(context, width, height, this.view.colours());
+    return columns * rows;
   }
 
   drawFrame(context, width, height, colours) {
-    const {x, rowHeight, low, high} = this.drawn, rows = this.data.width;
+    const {x, rowHeight} = this.drawn, {low, high} = this, rows = this.data.width;
     context.font = "11px system-ui, sans-serif";
     context.fillStyle = colours.quiet;
     context.textAlign = "right";
@@ -68,7 +80,7 @@ class HeatMap {
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const tick of x.ticks(width / 110)) context.fillText(formatX(this.view.axis, tick), x.pixel(tick), height - MARGIN.bottom + 7);
-    const left = width - MARGIN.right - 36, length = height - MARGIN.top - MARGIN.bottom;
+    const left = width - MARGIN.right - LEGEND + 8, length = height - MARGIN.top - MARGIN.bottom;
     for (let i = 0; i < length; ++i) {
       context.fillStyle = heatColour(1 - i / length);
       context.fillRect(left, MARGIN.top + i, 8, 1.5);
@@ -82,15 +94,12 @@ class HeatMap {
 
   point(px, py) {
     if (!this.drawn || this.data.x.length === 0) return;
-    const {x, rowHeight} = this.drawn, rows = this.data.width;
+    const {x, rowHeight, width} = this.drawn, rows = this.data.width;
     const e = Math.min(rows - 1, Math.max(0, Math.floor((py - MARGIN.top) / rowHeight)));
     const i = Math.max(0, lowerBound(this.data.x, x.value(px) + 1e-9) - 1);
     this.cell = {i, e};
     const text = `${elementName(this.field)} ${e}, ${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.data.x[i])}: ${formatValue(this.data.values[i * rows + e], this.unit)}`;
-    this.tip.textContent = text;
-    this.tip.hidden = false;
-    this.tip.style.left = `${Math.max(4, Math.min(px + 20, this.figure.clientWidth - this.tip.offsetWidth - 8))}px`;
-    this.tip.style.top = `${py + 50}px`;
+    this.tip.show({title: text, rows: [], notes: [], at: px, width, top: py + 50});
     return text;
   }
 
@@ -114,7 +123,15 @@ function elementName(field) {
 
 // From dark blue over green to yellow: readable without red and green, and in grey.
 const HEAT = [[48, 32, 110], [46, 82, 150], [32, 130, 142], [60, 174, 110], [165, 210, 60], [250, 231, 60]];
-function heatColour(share) {
+function heatParts(share) {
   const at = Math.min(Math.max(share, 0), 1) * (HEAT.length - 1), i = Math.min(Math.floor(at), HEAT.length - 2), f = at - i;
-  return `rgb(${HEAT[i].map((c, k) => Math.round(c + (HEAT[i + 1][k] - c) * f)).join(",")})`;
+  return HEAT[i].map((c, k) => Math.round(c + (HEAT[i + 1][k] - c) * f));
+}
+function heatColour(share) {
+  return `rgb(${heatParts(share).join(",")})`;
+}
+// As one number of the four bytes that a canvas has, on machines whose lowest byte comes first: all that browsers run on.
+function heatPixel(share) {
+  const [red, green, blue] = heatParts(share);
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }

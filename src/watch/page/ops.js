@@ -24,7 +24,7 @@ async function drawOps(view) {
     for (const op of ops.ops.slice(0, MOST_OPS)) {
       const slow = slownessOf(op, allSeconds), row = element("tr", {className: slow ? "bad" : ""});
       const milliseconds = (seconds) => (seconds === null ? "–" : formatValue(seconds * 1e3, "", 4));
-      row.append(element("td", {textContent: run.name}), element("td", {textContent: `${op.op} ${op.path}`}));
+      row.append(element("td", {textContent: run.name, title: run.name}), element("td", {textContent: `${op.op} ${op.path}`}));
       for (const text of [milliseconds(op.predicted_s), milliseconds(op.measured_s), op.slowdown === null ? "–" : op.slowdown.toFixed(2)])
         row.append(element("td", {className: "number", textContent: text}));
       row.append(element("td", {textContent: slow}));

@@ -6,13 +6,14 @@ class Scale {
     this.a = this.log ? Math.log10(from) : from;
     this.b = this.log ? Math.log10(to) : to;
     if (!(this.b > this.a)) this.b = this.a + 1;
+    this.factor = (pixelTo - pixelFrom) / (this.b - this.a);
   }
   pixel(value) {
     const v = this.log ? Math.log10(Math.max(value, 1e-300)) : value;
-    return this.pixelFrom + ((v - this.a) / (this.b - this.a)) * (this.pixelTo - this.pixelFrom);
+    return this.pixelFrom + (v - this.a) * this.factor;
   }
   value(pixel) {
-    const v = this.a + ((pixel - this.pixelFrom) / (this.pixelTo - this.pixelFrom)) * (this.b - this.a);
+    const v = this.a + (pixel - this.pixelFrom) / this.factor;
     return this.log ? 10 ** v : v;
   }
   // Round numbers of `unit`: of bytes, those of a power of 1024.

@@ -1,52 +1,18 @@
-#include "train/health/step_times.h"
+#include "train/health/straggler.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <chrono>
-#include <ctime>
-#include <span>
 #include <utility>
+
+#include "train/health/crowding.h"
 
 namespace sextant {
 
 namespace {
 
-constexpr double kMuchMore = 1.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
-
-double thread_cpu_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-// A file that the kernel makes anew at every look; what is in it, without allocating.
-std::string_view look_into(const Descriptor& file, std::span<char> room) {
-  ssize_t size = file.is_open() ? ::pread(file.get(), room.data(), room.size(), 0) : 0;
-  return {room.data(), static_cast<size_t>(std::max<ssize_t>(0, size))};
-}
-
-// The number that stands behind `key`; 0 where there is none.
-double number_behind(std::string_view text, std::string_view key) {
-  size_t at = text.find(key);
-  int64_t number = 0;
-  if (at != text.npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
-  return static_cast<double>(number);
-}
-
-constexpr double RankTimes::*kTimeFields[] = {&RankTimes::step,         &RankTimes::waited,     &RankTimes::input,
-                                              &RankTimes::cpu,          &RankTimes::run_delay,  &RankTimes::throttled,
-                                              &RankTimes::major_faults, &RankTimes::blocks_read};
-
-template <class Visit>
-void for_each_field(RankTimes& a, const RankTimes& b, Visit visit) {
-  for (double RankTimes::*field : kTimeFields) visit(a.*field, b.*field);
-}
+constexpr int kLooks = 2, kCrowdLooks = 20, kForgetLooks = 5;
+constexpr double kMuchMore = 1.5, kFarMore = 2.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
 
 double upper_median(std::vector<double> numbers) {
   auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
@@ -146,51 +112,20 @@ std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, con
   return worst;
 }
 
-RankTimesMeter::RankTimesMeter()
-    : schedule_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)),
-      limits_(::open("/sys/fs/cgroup/cpu.stat", O_RDONLY | O_CLOEXEC)) {}
-
-void RankTimesMeter::begin_step(double message_s, double input_s) {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  std::array<char, 1024> room;
-  double run_delay_ns = number_behind(look_into(schedule_, room), " ");  // "on a core, without one, times"
-  double throttled_us = number_behind(look_into(limits_, room), "throttled_usec ");
-  auto wall = std::chrono::steady_clock::now().time_since_epoch();
-  RankTimes now{.step = std::chrono::duration<double>(wall).count(),
-                .waited = message_s,
-                .input = input_s,
-                .cpu = thread_cpu_s(),
-                .run_delay = run_delay_ns * 1e-9,
-                .throttled = throttled_us * 1e-6,
-                .major_faults = static_cast<double>(usage.ru_majflt),
-                .blocks_read = static_cast<double>(usage.ru_inblock)};
-  if (running_) {
-    last_ = now;
-    for_each_field(last_, now_, [](double& a, double b) { a -= b; });
-    for_each_field(sums_, last_, [](double& a, double b) { a += b; });
-    ++steps_;
-  }
-  now_ = now;
-  running_ = true;
-}
-
-std::optional<RankTimes> RankTimesMeter::take_means() {
-  if (steps_ == 0) return std::nullopt;
-  RankTimes means = sums_;
-  for_each_field(means, means, [this](double& a, double) { a /= static_cast<double>(steps_); });
-  sums_ = {};
-  steps_ = 0;
-  return means;
+bool StragglerWatch::is_of_the_crowd(const Straggler& slow, const RankTimes& times) {
+  if (times.crowding <= kCrowded) return false;
+  // A rank also sleeps while another of its threads has no core.
+  return slow.reason == SlowReason::no_core || slow.reason == SlowReason::compute ||
+         (slow.reason == SlowReason::asleep && slow.own < kFarMore * slow.others);
 }
 
 std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& own, int program, HostGroup& group) {
   auto ranks = static_cast<size_t>(group.size()), rank = static_cast<size_t>(group.rank());
-  constexpr size_t kFieldCount = std::size(kTimeFields),
+  constexpr size_t kFieldCount = std::size(kRankTimes),
                    kWidth = kFieldCount + 2;  // whether there are any, the Program
   std::vector<double> all(ranks * kWidth, 0);
   if (own)
-    for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kTimeFields[field];
+    for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kRankTimes[field];
   all[rank * kWidth + kFieldCount] = own ? 1 : 0;
   all[rank * kWidth + kFieldCount + 1] = program;
   group.sum(all);
@@ -199,12 +134,20 @@ std::optional<Straggler> StragglerWatch::look(const std::optional<RankTimes>& ow
   std::vector<int> programs(ranks);
   for (size_t i = 0; i < ranks; ++i) {
     if (all[i * kWidth + kFieldCount] == 0) return std::nullopt;
-    for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kTimeFields[field] = all[i * kWidth + field];
+    for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kRankTimes[field] = all[i * kWidth + field];
     programs[i] = static_cast<int>(all[i * kWidth + kFieldCount + 1]);
   }
-  std::optional<Straggler> now = find_straggler(of_ranks, programs), before = std::exchange(seen_, now);
-  if (!now) told_.reset();
-  if (!now || !before || before->rank != now->rank) return std::nullopt;
+  return judge(of_ranks, programs);
+}
+
+std::optional<Straggler> StragglerWatch::judge(const std::vector<RankTimes>& ranks, const std::vector<int>& programs) {
+  std::optional<Straggler> now = find_straggler(ranks, programs);
+  std::optional<int> before = std::exchange(seen_, now ? std::optional(now->rank) : std::nullopt);
+  times_seen_ = before == seen_ ? times_seen_ + 1 : 1;
+  looks_without_ = now ? 0 : looks_without_ + 1;
+  if (looks_without_ >= kForgetLooks) told_.reset();
+  if (!now || times_seen_ < (is_of_the_crowd(*now, ranks[static_cast<size_t>(now->rank)]) ? kCrowdLooks : kLooks))
+    return std::nullopt;
   std::pair told{now->rank, now->reason};
   if (told_ == told) return std::nullopt;
   told_ = told;
