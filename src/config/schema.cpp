@@ -480,7 +480,7 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(offload.weights,
         "Whether the bits that make f32 of bf16 weights, which only the update reads, are kept there too."),
     KEY(offload.working_weights,
-        "Whether the matrices of blocks that forward and backward read are kept there too: each is copied to the device one block ahead "
+        "Whether the large matrices of blocks that forward and backward read are kept there too: each is copied to the device one block ahead "
         "of its use, and its memory given back behind it. Needs `offload.optimizer`."),
     KEY(offload.activations, one_of("none|block"),
         "Whether what a block saves for the backward pass is copied to the host behind its forward, and back one block ahead of its "
