@@ -127,7 +127,7 @@ std::optional<RunEvent> parse_event(std::string_view line) {
   };
   std::optional<std::string> time = text_of("time"), kind = text_of("event"), text = text_of("text");
   std::optional<EventKind> known = kind ? event_kind_named(*kind) : std::nullopt;
-  if (!time || !known || !text) return std::nullopt;
+  if (!time || time->empty() || !known || !text) return std::nullopt;
   RunEvent event{.kind = *known, .time = *time, .text = *text};
   if (auto step = json.find("step"); step != json.end()) {
     if (!step->is_number_integer()) return std::nullopt;

@@ -61,7 +61,8 @@ TEST_F(OffloadOnCuda, StreamedWeightsGiveTheSameBits) {
                                                  {"mesh.pp=2"}}) {
       std::string name = fmt::format("{}-{}", precision, fmt::join(mesh, "-"));
       SCOPED_TRACE(name);
-      std::vector<std::string> plain{precision, "batch.sequences=4", "batch.microbatch=1", "train.recompute=full"};
+      std::vector<std::string> plain{precision, "batch.sequences=4", "batch.microbatch=1", "train.recompute=full",
+                                     "model.layers=8"};
       plain.insert(plain.end(), mesh.begin(), mesh.end());
       std::vector<std::string> on = plain;
       for (const char* more : {"offload.optimizer=true", "offload.working_weights=true", "offload.activations=block"})
