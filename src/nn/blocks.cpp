@@ -205,8 +205,8 @@ ValueId with_temperature(Builder& b, ValueId qkv, const Attention& spec) {
   return b.op(ops::attention_temperature, "temperature", std::move(inputs), attrs);
 }
 
-// Documents of a sequence that kernels make room for: those of half a thousand tokens and one that is cut in two. Shorter
-// ones are masked.
+// Documents of a sequence that kernels make room for: those of half a thousand tokens and one that is cut in two.
+// Shorter ones are masked.
 int64_t documents_expected(int64_t positions) {
   constexpr int64_t kTokensOfADocument = 512;
   return 1 + (positions + kTokensOfADocument - 1) / kTokensOfADocument;

@@ -379,25 +379,29 @@ std::optional<RunConfig> with_offload(const SearchRequest& request) {
   return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
 }
 
+SearchRequest with_run(const SearchRequest& request, const RunConfig& run) {
+  return {.run = run,
+          .spec = request.spec,
+          .machine = request.machine,
+          .profile = request.profile,
+          .devices = request.devices,
+          .keep = request.keep,
+          .limits = request.limits,
+          .target = request.target,
+          .token_budget = request.token_budget,
+          .imbalance = request.imbalance,
+          .threads = request.threads,
+          .intervals = request.intervals,
+          .scope = request.scope,
+          .below_seconds = request.below_seconds,
+          .progress = request.progress};
+}
+
 // Nothing fits: the same search with more on the host.
 std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
   std::optional<RunConfig> run = with_offload(request);
   if (!run) return std::nullopt;
-  SearchRequest again{.run = *run,
-                      .spec = request.spec,
-                      .machine = request.machine,
-                      .profile = request.profile,
-                      .devices = request.devices,
-                      .keep = request.keep,
-                      .limits = request.limits,
-                      .target = request.target,
-                      .token_budget = request.token_budget,
-                      .imbalance = request.imbalance,
-                      .threads = request.threads,
-                      .intervals = request.intervals,
-                      .scope = request.scope,
-                      .below_seconds = request.below_seconds,
-                      .progress = request.progress};
+  SearchRequest again = with_run(request, *run);
   if (request.progress)
     request.progress(run->offload.working_weights ? "nothing fits: once more with the weights of blocks on the host too"
                                                   : "nothing fits: once more with optimizer state on the host");
@@ -463,24 +467,13 @@ SearchResult search_layouts(const SearchRequest& request) {
 }
 
 std::optional<Candidate> smallest_layout(const SearchRequest& request) {
-  auto least_of = [&](const SearchRequest& asked) {
-    Search search(asked);
-    return search.smallest(
-        layouts_of({asked.run, asked.spec, asked.machine, asked.devices, Breadth::wide, &asked.limits}));
-  };
-  std::optional<Candidate> least = least_of(request);
+  Search search(request);
+  std::optional<Candidate> least = search.smallest(
+      layouts_of({request.run, request.spec, request.machine, request.devices, Breadth::wide, &request.limits}));
   if (!least || least->fits) return least;
   std::optional<RunConfig> offloaded = with_offload(request);
   if (!offloaded) return least;
-  std::optional<Candidate> on_host = least_of({.run = *offloaded,
-                                               .spec = request.spec,
-                                               .machine = request.machine,
-                                               .profile = request.profile,
-                                               .devices = request.devices,
-                                               .limits = request.limits,
-                                               .target = request.target,
-                                               .imbalance = request.imbalance,
-                                               .threads = request.threads});
+  std::optional<Candidate> on_host = smallest_layout(with_run(request, *offloaded));
   return on_host && on_host->peak_bytes < least->peak_bytes ? on_host : least;
 }
 

@@ -159,7 +159,8 @@ class Space {
   void add_zero(LayoutChoice choice) {
     add_recompute(choice);
     if (choice.mesh.dp * choice.mesh.cp == 1) return;
-    bool deep = choice.mesh.pp == 1 || request_.breadth == Breadth::wide;
+    // ZeRO-3 gathers weights from shards on the device.
+    bool deep = (choice.mesh.pp == 1 || request_.breadth == Breadth::wide) && !run_.offload.working_weights;
     int64_t within_node = request_.machine.devices_per_node / (choice.mesh.tp * choice.mesh.cp);
     for (choice.mesh.zero = 1; choice.mesh.zero <= (deep ? 3 : 2); ++choice.mesh.zero) {
       choice.mesh.zero_ranks = 0;

@@ -32,7 +32,8 @@ std::vector<double> numbers_of(const Bound& bound, const Value& value) {
 
 TensorReader::TensorReader(const std::vector<Program>& programs, const Bound& bound) {
   for (const Program& program : programs)
-    for (const Measurement& m : measurements_in(program)) layers_ = std::max(layers_, static_cast<size_t>(m.measured.layer) + 1);
+    for (const Measurement& m : measurements_in(program))
+      layers_ = std::max(layers_, static_cast<size_t>(m.measured.layer) + 1);
   for (const Measurement& m : measurements_in(bound.program()))
     values_.push_back({m, counts_part(bound.program(), bound.rank(), *m.value)});
 }

@@ -70,8 +70,9 @@ TEST_F(RunEvents, LinesOfSeveralProcessesDoNotMix) {
 }
 
 TEST_F(RunEvents, WhatIsNoEventIsLeftOut) {
-  for (const char* line : {"", "{}", "[]", "1", R"({"time":"","event":"note","text":"x"})", R"({"time":"t","event":"unheard","text":"x"})",
-                           R"({"time":"t","event":"note"})", R"({"time":"t","event":"note","text":"x","step":"1"})"})
+  for (const char* line :
+       {"", "{}", "[]", "1", R"({"time":"","event":"note","text":"x"})", R"({"time":"t","event":"unheard","text":"x"})",
+        R"({"time":"t","event":"note"})", R"({"time":"t","event":"note","text":"x","step":"1"})"})
     EXPECT_FALSE(parse_event(line)) << line;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "config/check.h"
 #include "config/load.h"
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
@@ -319,6 +320,21 @@ TEST(Search, PutsMoreOnTheHostUntilItFits) {
   ASSERT_LT(least_streamed, least_state);
   EXPECT_EQ(best_with((least_plain + least_state) / 2), state.offload);
   EXPECT_EQ(best_with((least_state + least_streamed) / 2), streamed.offload);
+}
+
+TEST(Search, OffersNoLayoutThatIsRefusedWithWeightsOnTheHost) {
+  RunConfig run = parse_config(
+      "[model]\narchitecture = \"llama\"\nlayers = 4\nhidden = 64\nheads = 4\nffn = 128\nvocab = 512\nmax_seq = 64\n"
+      "[batch]\nsequences = 8\nseq = 64\n[offload]\noptimizer = true\nworking_weights = true\n",
+      "run.toml");
+  ModelSpec spec = resolve_model(run);
+  Machine machine = small_machine(8e9);
+  std::vector<LayoutChoice> layouts = layouts_of({run, spec, machine, 4, Breadth::wide});
+  EXPECT_GT(layouts.size(), 100U);
+  for (const LayoutChoice& choice : layouts) {
+    std::vector<Complaint> complaints = check(with_choice(run, choice));
+    ASSERT_TRUE(complaints.empty()) << overrides_text(choice) << ": " << complaints.front().got;
+  }
 }
 
 TEST(Search, TextAndJsonTellTheSame) {

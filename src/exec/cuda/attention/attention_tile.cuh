@@ -259,7 +259,7 @@ void for_head_size(const AttentionBlock& block, const Body& body) {
 
 struct TileLaunch {
   int64_t tiles, heads, batch;  // of the grid
-  int floats;  // of shared memory
+  int floats;                   // of shared memory
   cudaStream_t stream;
   int threads = kTileThreads;
 };
@@ -274,8 +274,8 @@ void launch_tiles(void (*kernel)(Block), const Block& block, const TileLaunch& l
   kernel<<<grid, launch.threads, bytes, launch.stream>>>(block);
 }
 
-// How many sequences of the batch the grid of a kernel on tensor cores has; its blocks go on to the others. Where the work
-// may have been done otherwise, no more than fill a large device: blocks that find nothing to do cost time, too.
+// How many sequences of the batch the grid of a kernel on tensor cores has; its blocks go on to the others. Where the
+// work may have been done otherwise, no more than fill a large device: blocks that find nothing to do cost time, too.
 inline int64_t sequences_at_once(const AttentionBlock& block, int64_t tiles_of_one) {
   constexpr int64_t kEnoughTiles = 1024;
   return block.done ? std::min(block.batch, ceil_div(kEnoughTiles, tiles_of_one)) : block.batch;

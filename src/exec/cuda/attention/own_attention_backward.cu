@@ -337,9 +337,8 @@ void output_dots(const OutputDots& rows, cudaStream_t stream) {
   int64_t count = rows.batch * rows.length * rows.heads;
   if (count == 0) return;
   int64_t blocks = std::min(ceil_div(count, kDotThreads / 32), kMostBlocks);
-  for_cuda_type(rows.dtype, [&]<class T>() {
-    dot_rows<T><<<static_cast<unsigned>(blocks), kDotThreads, 0, stream>>>(rows);
-  });
+  for_cuda_type(rows.dtype,
+                [&]<class T>() { dot_rows<T><<<static_cast<unsigned>(blocks), kDotThreads, 0, stream>>>(rows); });
 }
 
 }  // namespace sextant::cuda
