@@ -8,9 +8,9 @@ namespace sextant {
 
 namespace {
 
-constexpr double kBarsWidth = 760, kBarNameWidth = 190, kBarTextWidth = 150, kBarHeight = 18, kBarPitch = 28,
+constexpr double kBarsWidth = 520, kBarNameWidth = 150, kBarTextWidth = 90, kBarHeight = 18, kBarPitch = 28,
                  kBarsTop = 44;
-constexpr size_t kLongestBarName = 28, kLongestBarText = 40;
+constexpr size_t kLongestBarName = 22, kLongestBarText = 40;
 
 }  // namespace
 

@@ -33,7 +33,7 @@ figure { margin: 0 0 6px; }
 table { border-collapse: collapse; font-size: 0.92rem; min-width: 50%; }
 th, td { text-align: right; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-variant-numeric: tabular-nums; }
 th { color: var(--quiet); font-weight: 600; }
-th:first-child, td:first-child, th.words, td.words { text-align: left; overflow-wrap: anywhere; min-width: 8em; }
+th:first-child, td:first-child, th.words, td.words { text-align: left; overflow-wrap: anywhere; min-width: 10em; }
 td.words { min-width: 14em; }
 td:not(:first-child):not(.words) { white-space: nowrap; }
 tr.total td { font-weight: 600; }

@@ -80,8 +80,7 @@ std::string what_if_html(const WhatIfPage& asked) {
                         human_quantity(answer.tokens), human_count(first.sequences), human_count(first.seq),
                         first.machine, first.profile));
   page.section("Speed and cost");
-  page.picture(speed_bars(answer), "");
-  page.picture(cost_bars(answer), "");
+  page.pictures({speed_bars(answer), cost_bars(answer)}, "");
   page.section("Every row is a plan");
   page.table(table_of(answer));
   page.paragraph(
