@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -17,7 +18,7 @@ constexpr size_t kBarWidth = 20;
 
 // A bar of characters, the longest of all as wide as there is room.
 std::string bar_text(double share) {
-  auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * kBarWidth + 0.5);
+  auto full = static_cast<size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
   return std::string(full, '#') + std::string(kBarWidth - full, ' ');
 }
 

@@ -32,7 +32,7 @@ void for_each_metrics_line(const fs::path& out, Take take) {
 }
 
 double milliseconds_kept(double seconds) {
-  return static_cast<double>(static_cast<int64_t>(seconds * 1000 + 0.5)) / 1000;
+  return std::round(seconds * 1000) / 1000;
 }
 
 std::string causes_line(const RunReport& report) {

@@ -79,7 +79,7 @@ class Supervisor {
   RunReport run() {
     adopt_orphans();
     end_leftover(out_, kLeftoverPatience, [this](const std::string& line) { log_.say(line); });
-    RunLock(out_, RunLock::kRunFile);  // refused here while another run has it
+    { RunLock refused_while_another_run_has_it(out_, RunLock::kRunFile); }
     if (request_.run.checkpoint.every == 0) log_.say("checkpoint.every is 0: after a failure the run begins anew");
     began_ = wall_now();
     report_.first_step = std::max<int64_t>(0, newest_checkpoint());

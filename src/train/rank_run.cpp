@@ -33,6 +33,7 @@
 #include "train/health/spike_watch.h"
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"
+#include "train/health/straggler.h"
 #include "train/health/switches.h"
 #include "train/health/tensor_watch.h"
 #include "train/op_times.h"
