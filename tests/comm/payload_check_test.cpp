@@ -27,21 +27,26 @@ std::vector<float> own_numbers(int rank) {
   return numbers;
 }
 
+// A guard each, as what owns the bytes of messages has one: a rank that finds other bytes leaves while others still read its own.
 void reduce_all(Channel& channel, const Group& group) {
   std::vector<float> data = own_numbers(group.self), scratch(2 * kPayloadCount);
+  AbortOnThrow guard(channel.transport);
   all_reduce(channel, group, {checks::bytes_of(data), checks::bytes_of(scratch)});
 }
 void gather_all(Channel& channel, const Group& group) {
   std::vector<float> own = own_numbers(group.self), whole(kPayloadCount * kPayloadRanks);
+  AbortOnThrow guard(channel.transport);
   all_gather(channel, group, std::as_bytes(std::span(own)), checks::bytes_of(whole));
 }
 void scatter_sums(Channel& channel, const Group& group) {
   std::vector<float> parts = own_numbers(group.self), own(kPayloadCount / kPayloadRanks),
                      scratch(kPayloadCount / kPayloadRanks);
+  AbortOnThrow guard(channel.transport);
   reduce_scatter(channel, group, {std::as_bytes(std::span(parts)), checks::bytes_of(own), checks::bytes_of(scratch)});
 }
 void exchange_all(Channel& channel, const Group& group) {
   std::vector<float> parts = own_numbers(group.self), received(kPayloadCount);
+  AbortOnThrow guard(channel.transport);
   all_to_all(channel, group, std::as_bytes(std::span(parts)), checks::bytes_of(received));
 }
 
