@@ -12,6 +12,8 @@ target_link_libraries(sextant_settings INTERFACE Threads::Threads)
 target_compile_options(sextant_settings INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-missing-field-initializers>
                        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)  # GCC 12 gives false -Wrestrict warnings in std::string
+# __FILE__ counts from the checkout: messages are shorter, and objects are the same in every checkout.
+target_compile_options(sextant_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
 if(SEXTANT_UNITY)  # GCC takes a source that is included for a header, whose types must not use unnamed namespaces
   target_compile_options(sextant_settings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 #include "expectations.h"
 
@@ -91,7 +92,7 @@ TEST(BadInput, UnreadableDirectory) {
   ASSERT_EQ(run_command(tiny_train(place, "train.steps=1")).code, 0);
   fs::permissions(place.path() / "run", fs::perms::none);
   // The program is read through a copy, since the build may lie where nobody may look.
-  fs::copy_file(SEXTANT_BINARY, place.path() / "sextant");
+  fs::copy_file(checkout::kBinary, place.path() / "sextant");
   fs::permissions(place.path(), fs::perms::all);
   std::string as_nobody =
       fmt::format("cd / && setpriv --reuid=65534 --regid=65534 --clear-groups {} generate {} ; exit $? ;",

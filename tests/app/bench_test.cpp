@@ -8,6 +8,7 @@
 
 #include "app/command.h"
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -219,7 +220,7 @@ TEST(Bench, WhatCannotBeMeasuredIsRefusedWithPlaceAndRemedy) {
   ScratchPlace place("bench-bad");
   write_file_atomically(place / "bad.json", "{\"environment\": 3}");
   write_file_atomically(place / "here.toml", kMachine);
-  write_file_atomically(place / "gpu.toml", read_file(fmt::format("{}/machines/h200.toml", SEXTANT_SOURCE_DIR)));
+  write_file_atomically(place / "gpu.toml", read_file(fmt::format("{}/machines/h200.toml", checkout::kSources)));
   std::string bad = place / "bad.json", tiny = config_path("tiny-llama.toml");
   struct Refused {
     std::string command;

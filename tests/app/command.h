@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "checkout.h"
+
 namespace sextant {
 
 struct Outcome {
@@ -19,7 +21,7 @@ struct Outcome {
 
 // `line` is for the shell; "sextant" stands for the program under test. `before` runs first, in the same shell.
 inline Outcome run_command(const std::string& arguments, const std::string& before = "") {
-  std::string line = fmt::format("{{ {} {} {} ; }} 2>&1", before, SEXTANT_BINARY, arguments);
+  std::string line = fmt::format("{{ {} {} {} ; }} 2>&1", before, checkout::kBinary, arguments);
   std::FILE* pipe = ::popen(line.c_str(), "r");
   Outcome outcome;
   char block[4096];
@@ -49,7 +51,7 @@ class ScratchPlace {
 };
 
 inline std::string config_path(const std::string& name) {
-  return fmt::format("{}/configs/{}", SEXTANT_SOURCE_DIR, name);
+  return fmt::format("{}/configs/{}", checkout::kSources, name);
 }
 
 // Arguments that train the tiny Llama inside a scratch place.

@@ -8,6 +8,7 @@
 
 #include "app/help_tree.h"
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -28,7 +29,7 @@ class Completions : public testing::Test {
     write_file_atomically(place_ / "script", script);
     std::filesystem::path bin = place_.path() / "bin";
     std::filesystem::create_directories(bin);
-    if (!std::filesystem::exists(bin / "sextant")) std::filesystem::create_symlink(SEXTANT_BINARY, bin / "sextant");
+    if (!std::filesystem::exists(bin / "sextant")) std::filesystem::create_symlink(checkout::kBinary, bin / "sextant");
     Outcome outcome =
         run_command(fmt::format("--version > /dev/null; PATH={}:$PATH {} {}", bin.string(), shell, place_ / "script"));
     std::vector<std::string> lines;

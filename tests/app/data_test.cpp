@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 #include "expectations.h"
 
@@ -40,7 +41,8 @@ TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
 
 TEST(Data, TablesAreReadByEveryVerb) {
   ScratchPlace place("tables");
-  const std::string tables = SEXTANT_SOURCE_DIR "/tests/fixtures/tables/", many = tables + "many/delta.parquet";
+  const std::string tables = std::string(checkout::kSources) + "/tests/fixtures/tables/",
+                    many = tables + "many/delta.parquet";
   expect_refusal(run_command("data inspect " + tables + "v2_zstd.parquet"), 0, {"Parquet", "documents   22"});
   expect_refusal(run_command("data inspect " + tables + "stream_lz4.arrow"), 0, {"Arrow", "documents   22"});
   Outcome made =

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "processes.h"
 
 namespace sextant {
@@ -54,7 +55,7 @@ TEST(Doctor, BurnsAndFindsNothing) {
 
 TEST(Doctor, NamesTheOddRankUnderMpi) {
   if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
-  std::string odd = fmt::format(" : -n 1 sh -c 'ulimit -n 700; exec {} doctor --json'", SEXTANT_BINARY);
+  std::string odd = fmt::format(" : -n 1 sh -c 'ulimit -n 700; exec {} doctor --json'", checkout::kBinary);
   Outcome outcome = run_command("doctor --json" + odd, "ulimit -n 900; " + under_mpirun(3));
   std::string text = outcome.output.substr(0, outcome.output.rfind('}') + 1);
   std::set<std::string> complaints = complaints_in(text);

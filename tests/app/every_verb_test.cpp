@@ -8,6 +8,7 @@
 
 #include "app/help_tree.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "expectations.h"
 
 namespace sextant {
@@ -26,7 +27,7 @@ bool has_option(const HelpPage& page, const std::string& option) {
 
 // The rows of a table in docs/json.md that begin with the verb, under this heading.
 bool is_in_table(const std::string& heading, const std::string& words) {
-  static const std::string text = read_file(fmt::format("{}/docs/json.md", SEXTANT_SOURCE_DIR));
+  static const std::string text = read_file(fmt::format("{}/docs/json.md", checkout::kSources));
   size_t begin = text.find(heading);
   EXPECT_NE(begin, text.npos) << heading;
   std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/help_tree.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -29,10 +30,10 @@ void expect_options_known(const HelpPage& page, const std::string& line) {
 
 TEST(Examples, WorkAsPrinted) {
   ScratchPlace place("examples");
-  fs::create_symlink(fs::path(SEXTANT_SOURCE_DIR) / "configs", place.path() / "configs");
-  fs::create_symlink(fs::path(SEXTANT_SOURCE_DIR) / "README.md", place.path() / "my.txt");  // stands for one's own text
+  fs::create_symlink(fs::path(checkout::kSources) / "configs", place.path() / "configs");
+  fs::create_symlink(fs::path(checkout::kSources) / "README.md", place.path() / "my.txt");  // stands for one's own text
   fs::create_directories(place.path() / "bin");
-  fs::create_symlink(SEXTANT_BINARY, place.path() / "bin" / "sextant");
+  fs::create_symlink(checkout::kBinary, place.path() / "bin" / "sextant");
   std::set<std::string> seen;
   for (const HelpPage& page : help_tree()) {
     EXPECT_FALSE(page.examples.empty()) << page.words;

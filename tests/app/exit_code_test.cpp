@@ -5,12 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
 
 TEST(ExitCodes, AreDocumentedOneRowEach) {
-  std::string page = read_file(SEXTANT_SOURCE_DIR "/docs/exit-codes.md");
+  std::string page = read_file(std::string(checkout::kSources) + "/docs/exit-codes.md");
   int number = 0;
   for (const ExitMeaning& row : exit_meanings()) {
     EXPECT_EQ(number_of(row.code), number++);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(ExtendPages, NameFilesThatExist) {
-  const fs::path checkout = SEXTANT_SOURCE_DIR;
+  const fs::path checkout = checkout::kSources;
   const std::regex named("`((?:src|app|tests|docs|cmake|scripts)/[A-Za-z0-9_./-]+|[A-Z][A-Za-z]+\\.(?:md|txt))`");
   size_t pages = 0;
   for (const auto& entry : fs::directory_iterator(checkout / "docs/extend")) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "expectations.h"
 #include "processes.h"
 #include "started_command.h"
@@ -139,7 +140,7 @@ TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
     StartedCommand run(
         fmt::format("export SEXTANT_FAULT={}@8:1 SEXTANT_MESSAGE_DELAY_MS=60 OMPI_ALLOW_RUN_AS_ROOT=1 "
                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0; exec {} --oversubscribe -n 2 {} {}",
-                    kind, kMpirun, SEXTANT_BINARY, tiny_train(place_, settings)),
+                    kind, kMpirun, checkout::kBinary, tiny_train(place_, settings)),
         place_ / "log");
     ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 1; })) << run.output();
     run.send(SIGSTOP);

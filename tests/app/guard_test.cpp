@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "expectations.h"
 #include "processes.h"
 #include "started_command.h"
@@ -54,7 +55,7 @@ TEST_F(Guards, DamageAndOtherDataAreSeenUnderMpirun) {
 TEST(Guard, ASecondRunInOnePlaceIsRefused) {
   ScratchPlace place("guard-second");
   StartedCommand first(
-      fmt::format("exec {} {}", SEXTANT_BINARY, tiny_train(place, "train.steps=1000000 train.eval_every=0")),
+      fmt::format("exec {} {}", checkout::kBinary, tiny_train(place, "train.steps=1000000 train.eval_every=0")),
       place / "log");
   ASSERT_TRUE(comes_true([&] { return std::filesystem::exists(place / "run/metrics.jsonl"); })) << first.output();
   std::string config = read_file(place / "run/config.toml");

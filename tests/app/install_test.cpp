@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "app/command.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -16,14 +17,14 @@ Outcome run_installed(const fs::path& prefix, const std::string& arguments) {
 
 TEST(Install, TheTreeMayBeMoved) {
   ScratchPlace place("install");
-  fs::path build = fs::path(SEXTANT_BINARY).parent_path(), first = place.path() / "first",
+  fs::path build = fs::path(checkout::kBinary).parent_path(), first = place.path() / "first",
            moved = place.path() / "moved";
   std::string install = fmt::format("cmake --install {} --prefix {} > /dev/null 2>&1", build.string(), first.string());
   ASSERT_EQ(std::system(install.c_str()), 0) << install;
   fs::rename(first, moved);
   Outcome configs = run_installed(moved, "list configs");
   ASSERT_EQ(configs.code, 0) << configs.output;
-  EXPECT_EQ(configs.output.find(SEXTANT_SOURCE_DIR), std::string::npos) << configs.output;
+  EXPECT_EQ(configs.output.find(checkout::kSources), std::string::npos) << configs.output;
   fs::path tiny = moved / "share" / "sextant" / "configs" / "tiny-llama.toml";
   EXPECT_NE(configs.output.find(tiny.string()), std::string::npos) << configs.output;
   Outcome plan = run_installed(moved, "plan " + tiny.string() + " --machine h200 --software megatron-2021");
@@ -32,7 +33,7 @@ TEST(Install, TheTreeMayBeMoved) {
   // Published runs are looked for there, too: with one small table in their place, the validation is of that one.
   fs::path published = moved / "share" / "sextant" / "data" / "published";
   for (const char* table : {"published_runs.csv", "published_moe_runs.csv"}) fs::remove(published / table);
-  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fuzz/seeds/published.csv", published / "few.csv");
+  fs::copy_file(fs::path(checkout::kSources) / "tests/fuzz/seeds/published.csv", published / "few.csv");
   Outcome few = run_installed(moved, "plan --validate --json");
   EXPECT_EQ(few.code, 0) << few.output;
   EXPECT_NE(few.output.find("\"file\": \"few.csv\""), std::string::npos) << few.output;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "expectations.h"
 
 namespace sextant {
@@ -55,7 +56,7 @@ TEST(Logbook, TellsTheStoryOfARun) {
   Outcome log = run_command("log " + (place / "run"));
   ASSERT_EQ(log.code, 0) << log.output;
   EXPECT_EQ(restart_behind_failure(with_open_numbers(log.output, place.path().string())),
-            read_file(std::string(SEXTANT_SOURCE_DIR) + "/tests/fixtures/logbook/logbook.md"));
+            read_file(std::string(checkout::kSources) + "/tests/fixtures/logbook/logbook.md"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "checkout.h"
 #include "expectations.h"
 #include "started_command.h"
 
@@ -70,7 +71,7 @@ TEST(Mistakes, FoldersOfOthers) {
   std::string as_nobody = ::getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
   fs::create_directory(place.path() / "theirs");
   fs::permissions(place.path() / "theirs", fs::perms::owner_read | fs::perms::owner_exec);
-  std::string sextant = as_nobody + SEXTANT_BINARY;
+  std::string sextant = as_nobody + checkout::kBinary;
   if (std::system((sextant + " --version > /dev/null 2>&1").c_str()) != 0)
     GTEST_SKIP() << "the program cannot be run as another user here";
   auto run = [&](const std::string& arguments) {
@@ -91,8 +92,8 @@ TEST(Mistakes, AFullDiskBehindStandardOutput) {
 
 // As a terminal would show it.
 std::string on_terminal(const std::string& arguments, const std::string& environment) {
-  return run_command(fmt::format("--version > /dev/null; {} script -qec '{} {}' /dev/null", environment, SEXTANT_BINARY,
-                                 arguments))
+  return run_command(fmt::format("--version > /dev/null; {} script -qec '{} {}' /dev/null", environment,
+                                 checkout::kBinary, arguments))
       .output;
 }
 
@@ -115,7 +116,7 @@ TEST(Mistakes, AnInterruptedTokenizerLeavesNothingBehind) {
   for (int i = 0; i < 400'000; ++i) many += line;
   write_text(place / "many.jsonl", many);
   fs::create_directory(place.path() / "out");
-  StartedCommand run(fmt::format("exec {} data tokenize {} --tokenizer {} --threads 1 --out {}", SEXTANT_BINARY,
+  StartedCommand run(fmt::format("exec {} data tokenize {} --tokenizer {} --threads 1 --out {}", checkout::kBinary,
                                  place / "many.jsonl", place / "t.json", place / "out/many.bin"),
                      place / "log");
   ASSERT_TRUE(comes_true([&] { return !fs::is_empty(place.path() / "out"); })) << run.output();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 #include "expectations.h"
 
@@ -12,7 +13,7 @@ namespace {
 std::string own_text(const ScratchPlace& place) {
   std::string text;
   for (const char* page : {"README.md", "docs/planning.md", "docs/config.md", "docs/testing.md", "docs/tour.md"})
-    text += read_file(fmt::format("{}/{}", SEXTANT_SOURCE_DIR, page));
+    text += read_file(fmt::format("{}/{}", checkout::kSources, page));
   write_text(place / "my.txt", text);
   return place / "my.txt";
 }

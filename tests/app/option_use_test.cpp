@@ -11,6 +11,7 @@
 #include "app/plan_options.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 
 namespace sextant {
@@ -23,7 +24,7 @@ using Given = std::map<std::string, std::string>;  // option -> its value; "" fo
 const std::string kWrites = "FILE";  // stands for a file in the test's scratch place
 
 std::string seed_path(const std::string& name) {
-  return fmt::format("{}/tests/fuzz/seeds/{}", SEXTANT_SOURCE_DIR, name);
+  return fmt::format("{}/tests/fuzz/seeds/{}", checkout::kSources, name);
 }
 
 struct VerbCase {

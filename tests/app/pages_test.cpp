@@ -11,13 +11,14 @@
 
 #include "app/help_tree.h"
 #include "app/page_blocks.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kPagesCheckout = SEXTANT_SOURCE_DIR;
+const fs::path kPagesCheckout = checkout::kSources;
 const std::set<std::string> kPageLanguages{"sh", "text", "json", "toml", "python"};
 const std::set<std::string> kWordsOfShell{"mpi", "peers", "gpu", "elsewhere"};
 
@@ -46,7 +47,7 @@ class PagePlace {
   PagePlace() : place_("pages") {
     fs::create_symlink(kPagesCheckout / "configs", place_.path() / "configs");
     fs::create_directories(place_.path() / "bin");
-    fs::create_symlink(SEXTANT_BINARY, place_.path() / "bin" / "sextant");
+    fs::create_symlink(checkout::kBinary, place_.path() / "bin" / "sextant");
     std::ofstream text(place_ / "my.txt");
     for (const auto& entry : fs::directory_iterator(kPagesCheckout / "docs"))
       if (entry.path().extension() == ".md") text << read_file(entry.path()) << "<|endoftext|>";

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "checkout.h"
 #include "command.h"
 
 namespace sextant {
@@ -57,7 +58,7 @@ inline int processes_in(const std::filesystem::path& directory, Counted counted 
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     std::error_code gone;
     bool is_rank =
-        std::filesystem::read_symlink(entry.path() / "exe", gone) == std::filesystem::canonical(SEXTANT_BINARY);
+        std::filesystem::read_symlink(entry.path() / "exe", gone) == std::filesystem::canonical(checkout::kBinary);
     if (counted == Counted::ranks && !is_rank) continue;
     std::FILE* file = std::fopen((entry.path() / "cmdline").c_str(), "r");
     if (!file) continue;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "checkout.h"
 #include "expectations.h"
 #include "processes.h"
 #include "started_command.h"
@@ -140,7 +141,7 @@ TEST_F(RunVerb, PreflightDecidesWhetherARunStarts) {
 const std::string kLong = "train.steps=1000000 train.log_every=1000000 ";
 
 TEST_F(RunVerb, SignalsAndSwitchesReachTheRun) {
-  StartedCommand run(fmt::format("exec {} {}", SEXTANT_BINARY, arguments("run", kLong + "checkpoint.every=0")),
+  StartedCommand run(fmt::format("exec {} {}", checkout::kBinary, arguments("run", kLong + "checkpoint.every=0")),
                      place_ / "log");
   ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
   write_text(place_ / "run/SAVE", "");
@@ -159,7 +160,7 @@ TEST_F(RunVerb, SignalsAndSwitchesReachTheRun) {
 }
 
 TEST_F(RunVerb, AKilledSupervisorLeavesNothingThatTheNextOneCannotEnd) {
-  StartedCommand run(fmt::format("exec {} {}", SEXTANT_BINARY, arguments("run", kLong)), place_ / "log");
+  StartedCommand run(fmt::format("exec {} {}", checkout::kBinary, arguments("run", kLong)), place_ / "log");
   ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
   run.send(SIGKILL);
   EXPECT_EQ(run.wait(), 128 + SIGKILL);
@@ -187,7 +188,7 @@ if grep -q bad "$hosts"; then
 fi
 exec "$@"
 )",
-                                                  SEXTANT_BINARY, place_ / "run"));
+                                                  checkout::kBinary, place_ / "run"));
     fs::permissions(place_ / "bin/mpirun", fs::perms::owner_all);
     return fmt::format("export PATH={}:$PATH; ", place_ / "bin");
   }
@@ -205,7 +206,7 @@ TEST_F(RunOnHosts, ASpareTakesThePlaceOfASuspect) {
 TEST_F(RunOnHosts, WithoutSparesTheMeshShrinksAndGrowsAgain) {
   write_text(place_ / "hosts", "good slots=1\nbad slots=1\n");
   StartedCommand run(
-      fmt::format("{} exec {} {}", with_stand_in(), SEXTANT_BINARY,
+      fmt::format("{} exec {} {}", with_stand_in(), checkout::kBinary,
                   arguments("run", fmt::format("mesh.dp=2 {} checkpoint.keep=1 --mpi 2 --hosts {} --backoff 0", kLong,
                                                place_ / "hosts"))),
       place_ / "log");
@@ -232,7 +233,7 @@ grep -q bad "$hosts" || {{ echo '{{"findings":[]}}'; exit 0; }}
 echo "{{\"findings\":[$found]}}"
 exit 1
 )sh",
-                                                SEXTANT_BINARY, place_.path().string()));
+                                                checkout::kBinary, place_.path().string()));
   Outcome outcome = run_command(
       arguments("run",
                 fmt::format("mesh.dp=2 --mpi 2 --hosts {} --preflight --burn 0.5 --backoff 0", place_ / "hosts")),
@@ -249,7 +250,7 @@ TEST_F(RunOnHosts, AReproducibleRunShrinksAndGrowsWithTheSameBits) {
   const std::string exact = "train.reproducible=mesh train.steps=30 ";
   std::vector<std::string> expected = undisturbed(exact);  // on one rank
   write_text(place_ / "hosts", "good slots=4\n");
-  StartedCommand run(fmt::format("{} exec {} {}", with_stand_in(), SEXTANT_BINARY,
+  StartedCommand run(fmt::format("{} exec {} {}", with_stand_in(), checkout::kBinary,
                                  arguments("run", fmt::format("{} mesh.dp=4 mesh.zero=1 --mpi 4 --hosts {} --backoff 0 "
                                                               "--inject slow=300@2 --inject kill@5 --inject slow=200@6",
                                                               exact, place_ / "hosts"))),
@@ -270,7 +271,7 @@ TEST_F(RunOnHosts, SlurmStepsAreStartedWithSrun) {
   fs::create_directories(place_ / "bin");
   write_text(place_ / "bin/srun",
              fmt::format("#!/bin/bash\necho \"$@\" >> {}\nwhile [ \"$1\" != {} ]; do shift; done\nexec \"$@\"\n",
-                         place_ / "words", SEXTANT_BINARY));
+                         place_ / "words", checkout::kBinary));
   fs::permissions(place_ / "bin/srun", fs::perms::owner_all);
   Outcome outcome =
       run_command(arguments("run", "mesh.dp=2 --slurm-step --launcher-arg --cpus-per-task=1 --inject kill@5"),

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "checkout.h"
 #include "command.h"
 #include "expectations.h"
 
@@ -31,7 +32,7 @@ TEST(SchemaVerb, AgreesWithJsonschema) {
   write_text(place / "validate.py", kValidate);
   ASSERT_EQ(run_command("schema > " + place / "schema.json").code, 0);
   Outcome outcome = run_command(fmt::format("--version > /dev/null; python3 {} {} {}/configs", place / "validate.py",
-                                            place / "schema.json", SEXTANT_SOURCE_DIR));
+                                            place / "schema.json", checkout::kSources));
   EXPECT_NE(outcome.output.find("files wrong: [] accepted: []"), std::string::npos) << outcome.output;
   EXPECT_FALSE(outcome.output.starts_with("0 files")) << outcome.output;
 }

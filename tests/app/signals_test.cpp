@@ -2,6 +2,7 @@
 // it.
 #include <gtest/gtest.h>
 
+#include "checkout.h"
 #include "processes.h"
 #include "started_command.h"
 
@@ -16,7 +17,7 @@ class Signals : public testing::Test {
   Signals() : place_(std::string("signal-") + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
   std::string train(const std::string& extra) {
-    return fmt::format("{} {}", SEXTANT_BINARY, tiny_train(place_, extra));
+    return fmt::format("{} {}", checkout::kBinary, tiny_train(place_, extra));
   }
   std::string metrics() const { return place_ / "run/metrics.jsonl"; }
   bool steps_pass(size_t count) {
@@ -75,8 +76,8 @@ TEST_F(Signals, AReaderWhoLeavesDoesNotEndTheRun) {
 
 // Services and some shells start programs with SIGPIPE ignored.
 TEST_F(Signals, AReaderWhoLeavesIsNoMistakeOfOurs) {
-  StartedCommand run(fmt::format("trap '' PIPE; {} explain {} --after freeze model.layers=16 | head -1", SEXTANT_BINARY,
-                                 config_path("tiny-llama.toml")),
+  StartedCommand run(fmt::format("trap '' PIPE; {} explain {} --after freeze model.layers=16 | head -1",
+                                 checkout::kBinary, config_path("tiny-llama.toml")),
                      place_ / "log");
   EXPECT_EQ(run.wait(), 0) << run.output();
   EXPECT_EQ(run.output().find("sextant:"), std::string::npos) << run.output();
@@ -112,7 +113,7 @@ class LauncherSignals : public Signals {
 TEST_F(LauncherSignals, TheScriptSavesBeforeItEnds) {
   Outcome script =
       run_command(fmt::format("launch --mpi {} --ranks-per-node 2 --binary {} mesh.dp=2 batch.microbatch=1 {}",
-                              config_path("tiny-llama.toml"), SEXTANT_BINARY, kEndless));
+                              config_path("tiny-llama.toml"), checkout::kBinary, kEndless));
   ASSERT_EQ(script.code, 0) << script.output;
   write_file_atomically(place_ / "job.sh", script.output);
   StartedCommand run(

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 
 namespace sextant {
@@ -9,7 +10,7 @@ namespace {
 
 TEST(Tokenize, EndOfTextMustBeKnown) {
   ScratchPlace place("tokenize");
-  std::string text = read_file(std::string(SEXTANT_SOURCE_DIR) + "/tests/fixtures/tokenizer/gpt2_style.json"),
+  std::string text = read_file(std::string(checkout::kSources) + "/tests/fixtures/tokenizer/gpt2_style.json"),
               name = "<|endoftext|>";
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at))
     text.replace(at, name.size(), "<stop>");
@@ -36,7 +37,7 @@ TEST(Tokenize, DocumentsThatCannotBeReadAreSkippedOnRequest) {
   std::string tokenize = fmt::format(
       "data tokenize {} --tokenizer {}/tests/fixtures/tokenizer/gpt2_style.json --out {} "
       "--threads 1 --on-error ",
-      place / "text.jsonl", SEXTANT_SOURCE_DIR, place / "out.bin");
+      place / "text.jsonl", checkout::kSources, place / "out.bin");
   Outcome stopped = run_command(tokenize + "stop"), skipped = run_command(tokenize + "skip");
   EXPECT_EQ(stopped.code, 2);
   EXPECT_NE(stopped.output.find("text.jsonl:2"), std::string::npos) << stopped.output;

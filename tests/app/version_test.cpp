@@ -7,12 +7,13 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "command.h"
 
 namespace sextant {
 namespace {
 
-const std::filesystem::path kCheckout = SEXTANT_SOURCE_DIR;
+const std::filesystem::path kCheckout = checkout::kSources;
 
 std::string project_version() {
   std::smatch found;

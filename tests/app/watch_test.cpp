@@ -8,6 +8,7 @@
 
 #include "app/watch_options.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "expectations.h"
 #include "started_command.h"
 
@@ -36,7 +37,7 @@ class WatchVerb : public testing::Test {
 };
 
 TEST_F(WatchVerb, ServesUntilItIsInterrupted) {
-  StartedCommand watch(fmt::format("exec {} watch {} --port 0", SEXTANT_BINARY, runs()), place_ / "log");
+  StartedCommand watch(fmt::format("exec {} watch {} --port 0", checkout::kBinary, runs()), place_ / "log");
   std::smatch found;
   std::string output;
   ASSERT_TRUE(comes_true([&] {

@@ -13,13 +13,14 @@
 #include "base/bf16.h"
 #include "base/files.h"
 #include "base/rng.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
 
 TEST(DynamicMap, IsThatOfBitsandbytesBitByBit) {
   std::filesystem::path file =
-      std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/dynamic_maps/bitsandbytes.csv";
+      std::filesystem::path(checkout::kSources) / "tests/fixtures/dynamic_maps/bitsandbytes.csv";
   std::istringstream lines(read_file(file));
   std::string line;
   std::getline(lines, line);  // the version

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "mesh/axis.h"
 
 namespace sextant {
@@ -54,7 +55,7 @@ const std::vector<Rule>& rules() {
 std::vector<fs::path> sources() {
   std::vector<fs::path> files;
   for (const char* folder : {"src", "app"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SEXTANT_SOURCE_DIR) / folder))
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(checkout::kSources) / folder))
       if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
         files.push_back(entry.path());
   return files;

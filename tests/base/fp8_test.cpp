@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/rng.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -84,7 +85,7 @@ TEST(Fp8, RoundsToTheNearestEvenAndSaturates) {
 }
 
 TEST(Fp8, RoundsAsTorchDoes) {
-  std::istringstream lines(read_file(std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/fp8/torch.csv"));
+  std::istringstream lines(read_file(std::filesystem::path(checkout::kSources) / "tests/fixtures/fp8/torch.csv"));
   std::string line;
   std::getline(lines, line);
   ASSERT_EQ(line, "f32,e4m3,e5m2");

@@ -11,19 +11,20 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = fs::path(SEXTANT_SOURCE_DIR) / "src";
+const fs::path kSource = fs::path(checkout::kSources) / "src";
 
 // Module to what it may include: itself and what it needs, directly or through others. CMake wrote the list, bottom
 // layer first.
 std::map<std::string, std::set<std::string>> allowed_includes() {
   std::map<std::string, std::set<std::string>> allowed;
-  std::istringstream list(read_file(SEXTANT_MODULE_LIST));
+  std::istringstream list(read_file(checkout::kModuleList));
   for (std::string line; std::getline(list, line);) {
     std::string module = line.substr(0, line.find(':')), need;
     std::set<std::string>& all = allowed[module] = {module};

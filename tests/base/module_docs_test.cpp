@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = SEXTANT_SOURCE_DIR;
+const fs::path kRoot = checkout::kSources;
 
 // Each "src/NAME" of a text, in order, with what is said about it: the text up to the next one or to the line's end.
 struct Entry {
@@ -71,7 +72,7 @@ std::set<std::string> heading_anchors(const std::string& page) {
 
 std::vector<std::string> modules() {
   std::vector<std::string> all;
-  std::istringstream list(read_file(SEXTANT_MODULE_LIST));
+  std::istringstream list(read_file(checkout::kModuleList));
   for (std::string line; std::getline(list, line);) all.push_back(line.substr(0, line.find(':')));
   return all;
 }

@@ -39,6 +39,17 @@ TEST(ThreadTeam, NoTwoTasksAtOnceHaveOneThread) {
 }
 
 // Workers that have gone to sleep in between.
+// The last parallel_for may be over, and the end of the team be there, before a worker has looked at either.
+TEST(ThreadTeam, EndsWithWorkersThatWakeLate) {
+  std::atomic<int> done{0};
+  constexpr int kTeams = 2000;
+  for (int round = 0; round < kTeams; ++round) {
+    ThreadTeam team(4);
+    team.parallel_for(2, [&](int64_t, int) { ++done; });
+  }
+  EXPECT_EQ(done, 2 * kTeams);
+}
+
 TEST(ThreadTeam, IsWokenAfterARest) {
   ThreadTeam team(3);
   for (int round = 0; round < 5; ++round) {

@@ -7,13 +7,15 @@
 
 #include "base/bf16.h"
 #include "base/f16.h"
+#include "checkout.h"
 #include "ckpt/safetensors.h"
 #include "scratch.h"
 
 namespace sextant {
 namespace {
 
-const std::filesystem::path kOfficial = SEXTANT_SOURCE_DIR "/tests/fixtures/safetensors/official.safetensors";
+const std::filesystem::path kOfficial =
+    std::string(checkout::kSources) + "/tests/fixtures/safetensors/official.safetensors";
 
 std::vector<float> load_all(const TensorView& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.shape.count()));
@@ -48,7 +50,7 @@ TEST(Convert, RoundsToBf16AsNumpyDoes) {
 }
 
 TEST(Convert, RoundsAsTorchDoes) {
-  SafetensorsFile file(SEXTANT_SOURCE_DIR "/tests/fixtures/torch/conversions.safetensors");
+  SafetensorsFile file(std::string(checkout::kSources) + "/tests/fixtures/torch/conversions.safetensors");
   std::vector<float> values = load_all(file.tensor("f32"));
   auto count = static_cast<int64_t>(values.size());
   for (auto [name, dtype] : {std::pair{"bf16", FileDType::bf16}, {"f16", FileDType::f16}}) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "ckpt/safetensors_writer.h"
 #include "scratch.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kQuantized = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/expert_files";
+const fs::path kQuantized = fs::path(checkout::kSources) / "tests/fixtures/expert_files";
 
 std::vector<float> plain_floats(const TensorView& view) {
   std::vector<float> x(static_cast<size_t>(view.shape.count()));

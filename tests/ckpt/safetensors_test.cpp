@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/rng.h"
+#include "checkout.h"
 #include "ckpt/json_walk.h"
 #include "scratch.h"
 
@@ -12,7 +13,8 @@ namespace {
 
 using SafetensorsOnDisk = Scratch;
 
-const std::filesystem::path kOfficial = SEXTANT_SOURCE_DIR "/tests/fixtures/safetensors/official.safetensors";
+const std::filesystem::path kOfficial =
+    std::string(checkout::kSources) + "/tests/fixtures/safetensors/official.safetensors";
 
 std::string file_of(std::string_view header, std::string_view data = "") {
   uint64_t length = header.size();

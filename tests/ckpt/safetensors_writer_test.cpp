@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "checkout.h"
 #include "scratch.h"
 
 namespace sextant {
@@ -11,7 +12,8 @@ namespace {
 
 using SafetensorsWriterTest = Scratch;
 
-const std::filesystem::path kOfficial = SEXTANT_SOURCE_DIR "/tests/fixtures/safetensors/official.safetensors";
+const std::filesystem::path kOfficial =
+    std::string(checkout::kSources) + "/tests/fixtures/safetensors/official.safetensors";
 
 std::vector<TensorSpec> specs_of(const SafetensorsFile& file) {
   std::vector<TensorSpec> specs;

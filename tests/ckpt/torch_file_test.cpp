@@ -3,6 +3,7 @@
 #include "ckpt/torch_file.h"
 
 #include "base/files.h"
+#include "checkout.h"
 #include "ckpt/convert.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/torch_pickle.h"
@@ -13,7 +14,7 @@
 namespace sextant {
 namespace {
 
-const std::filesystem::path kFixtures = SEXTANT_SOURCE_DIR "/tests/fixtures/torch";
+const std::filesystem::path kFixtures = std::string(checkout::kSources) + "/tests/fixtures/torch";
 
 using namespace std::string_literals;
 

@@ -27,7 +27,8 @@ std::vector<float> own_numbers(int rank) {
   return numbers;
 }
 
-// A guard each, as what owns the bytes of messages has one: a rank that finds other bytes leaves while others still read its own.
+// A guard each, as what owns the bytes of messages has one: a rank that finds other bytes leaves while others still
+// read its own.
 void reduce_all(Channel& channel, const Group& group) {
   std::vector<float> data = own_numbers(group.self), scratch(2 * kPayloadCount);
   AbortOnThrow guard(channel.transport);

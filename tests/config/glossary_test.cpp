@@ -8,13 +8,14 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "config/schema.h"
 
 namespace sextant {
 namespace {
 
 TEST(Glossary, EveryKeyStandsOnce) {
-  std::string page = read_file(std::string(SEXTANT_SOURCE_DIR) + "/docs/glossary.md");
+  std::string page = read_file(std::string(checkout::kSources) + "/docs/glossary.md");
   size_t own = page.find("\n## Ours only\n"), after = page.find("\n## ", own + 1);
   ASSERT_NE(own, std::string::npos);
   ASSERT_NE(after, std::string::npos);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/toml_document.h"
+#include "checkout.h"
 #include "config/load.h"
 #include "config/schema.h"
 
@@ -107,7 +108,7 @@ TEST(JsonSchema, HasEveryKeyWithItsTextAndDefault) {
 TEST(JsonSchema, EveryConfigOfTheRepositoryIsValid) {
   size_t files = 0;
   for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::string(SEXTANT_SOURCE_DIR) + "/configs")) {
+       std::filesystem::recursive_directory_iterator(std::string(checkout::kSources) + "/configs")) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
     EXPECT_TRUE(is_valid(whole_schema(), as_json(read_file(entry.path())))) << entry.path();

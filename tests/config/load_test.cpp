@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "config/check.h"
 #include "config/schema.h"
 
@@ -270,7 +271,7 @@ TEST(LoadConfig, WrittenConfigReadsTheSame) {
 
 TEST(LoadConfig, CommittedConfigsAreSound) {
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(SEXTANT_SOURCE_DIR) / "configs")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(checkout::kSources) / "configs")) {
     if (entry.path().extension() != ".toml") continue;
     EXPECT_NO_THROW(load_config(entry.path())) << entry.path();
     ++count;

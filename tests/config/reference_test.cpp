@@ -7,13 +7,14 @@
 #include <set>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "config/schema.h"
 
 namespace sextant {
 namespace {
 
 TEST(Reference, CommittedPageIsTheGeneratedOne) {
-  const std::string path = std::string(SEXTANT_SOURCE_DIR) + "/docs/config.md";
+  const std::string path = std::string(checkout::kSources) + "/docs/config.md";
   if (std::getenv("SEXTANT_REWRITE_DOCS")) write_file_atomically(path, config_reference());
   EXPECT_EQ(read_file(path), config_reference()) << "run the test with SEXTANT_REWRITE_DOCS=1 to write the page anew";
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkout.h"
 #include "config/load.h"
 #include "models/models.h"
 #include "optim/optimizer.h"
@@ -76,7 +77,7 @@ std::map<Input, bool> find() {
   for (auto& [file, settings] : runs()) {
     Settings all{"train.precision=bf16", "device=cuda"};
     all.insert(all.end(), settings.begin(), settings.end());
-    RunConfig run = load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, all);
+    RunConfig run = load_config(std::filesystem::path(checkout::kSources) / "configs" / file, all);
     RunPrograms programs = lower_run(run, resolve_spec(run), cuda_target(Determinism::fast), Checks::none).programs;
     for (const auto* of : {&programs.train, &programs.measure})
       for (const Program& program : *of) record(program, f32);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "data/data_facts.h"
 #include "data/formats/arrow/arrow_file.h"
 #include "data/formats/block_codecs.h"
@@ -21,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
-const fs::path kTables = SEXTANT_SOURCE_DIR "/tests/fixtures/tables";
+const fs::path kTables = std::string(checkout::kSources) + "/tests/fixtures/tables";
 
 Texts texts_of(const fs::path& path, const TextOptions& options = {}) {
   Texts texts;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 
@@ -41,7 +42,7 @@ inline std::vector<DiskEvent> read_disk_log(const std::filesystem::path& file) {
 
 // Before a command or program: what it does to files goes to `log`.
 inline std::string with_disk_log(const std::filesystem::path& log) {
-  return fmt::format("LD_PRELOAD={} SEXTANT_DISK_LOG={}", SEXTANT_DISK_SHIM, log.string());
+  return fmt::format("LD_PRELOAD={} SEXTANT_DISK_LOG={}", checkout::kDiskShim, log.string());
 }
 
 class DiskRules {

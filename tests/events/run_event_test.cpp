@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -77,7 +78,7 @@ TEST_F(RunEvents, WhatIsNoEventIsLeftOut) {
 }
 
 TEST(EventsPage, ListsEveryKind) {
-  std::string page = read_file(fs::path(SEXTANT_SOURCE_DIR) / "docs/events.md");
+  std::string page = read_file(fs::path(checkout::kSources) / "docs/events.md");
   for (const EventKindInfo& info : event_kinds())
     EXPECT_NE(page.find("| `" + std::string(info.name) + "` | " + std::string(info.when) + " |"), std::string::npos)
         << info.name;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "exec/kernel_runner.h"
 #include "ops/shapes.h"
 
@@ -31,7 +32,7 @@ Attrs scaling_attrs(double initial, double growth, double backoff, int64_t inter
 
 TEST(LossScaling, FollowsGradScalerStepByStep) {
   std::istringstream lines(
-      read_file(std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/grad_scaler/torch.csv"));
+      read_file(std::filesystem::path(checkout::kSources) / "tests/fixtures/grad_scaler/torch.csv"));
   std::string line;
   std::getline(lines, line);  // the version
   std::getline(lines, line);  // names of columns

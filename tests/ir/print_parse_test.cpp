@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/ops.h"
@@ -13,7 +14,7 @@ namespace sextant {
 namespace {
 
 std::string seed(const char* name) {
-  return read_file(std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fuzz/seeds" / name);
+  return read_file(std::filesystem::path(checkout::kSources) / "tests/fuzz/seeds" / name);
 }
 
 TEST(PrintAndParse, AGraphIsReadBackAsTheSameText) {

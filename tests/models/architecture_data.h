@@ -16,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "checkout.h"
+
 namespace sextant {
 
 inline nlohmann::json architecture_data(std::string_view architecture) {
-  std::filesystem::path file = std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/architectures" /
+  std::filesystem::path file = std::filesystem::path(checkout::kSources) / "tests/fixtures/architectures" /
                                (std::string(architecture) + ".json");
   std::ifstream in(file);
   if (!in) throw std::runtime_error(file.string() + " is missing: every architecture of models.def has one");
@@ -27,7 +29,7 @@ inline nlohmann::json architecture_data(std::string_view architecture) {
 }
 
 inline std::filesystem::path model_fixtures() {
-  return std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models";
+  return std::filesystem::path(checkout::kSources) / "tests/fixtures/models";
 }
 
 // The Hugging Face directories of tests/fixtures/models, by name.

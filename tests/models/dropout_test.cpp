@@ -6,6 +6,7 @@
 
 #include "architecture_data.h"
 #include "base/rng.h"
+#include "checkout.h"
 #include "ckpt/safetensors_writer.h"
 #include "exec/dropout_mask.h"
 #include "model_results.h"
@@ -59,9 +60,9 @@ constexpr const char* kDropoutModels[] = {"gpt2", "opt",   "opt_350m", "neox",  
                                           "phi3", "llama", "gemma",    "mixtral", "starcoder2"};
 
 TEST(LiveParity, TransformersLeavesOutTheSame) {
-  fs::path peer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+  fs::path peer = fs::path(checkout::kSources) / "build/peers/bin/python";
   if (!fs::exists(peer)) GTEST_SKIP() << "scripts/peers has not been run";
-  std::string command = fmt::format("{} {}/tests/peers/dropout_peer.py", peer.string(), SEXTANT_SOURCE_DIR);
+  std::string command = fmt::format("{} {}/tests/peers/dropout_peer.py", peer.string(), checkout::kSources);
   std::vector<fs::path> files;
   for (const std::string name : kDropoutModels) {
     fs::path directory = directory_with({.hidden = 0.1, .attention = 0.2, .embedding = 0.3}, name);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "architecture_data.h"
+#include "checkout.h"
 #include "model_results.h"
 
 namespace sextant {
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kStacked = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/expert_files";
+const fs::path kStacked = fs::path(checkout::kSources) / "tests/fixtures/expert_files";
 
 struct ScratchDirectory {
   explicit ScratchDirectory(std::string_view name)

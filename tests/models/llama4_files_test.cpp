@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture_data.h"
+#include "checkout.h"
 #include "ckpt/safetensors_writer.h"
 #include "model_results.h"
 #include "models/presets.h"
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path kText = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models/llama4";
+const fs::path kText = fs::path(checkout::kSources) / "tests/fixtures/models/llama4";
 
 // The directory of Llama4ForConditionalGeneration with that text model.
 class WrappedLlama4 : public testing::Test {

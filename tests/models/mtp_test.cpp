@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "ckpt/safetensors_writer.h"
 #include "ir/mtp_paths.h"
 #include "model_results.h"
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kMtpFixture = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/mtp";
+const fs::path kMtpFixture = fs::path(checkout::kSources) / "tests/fixtures/mtp";
 constexpr int64_t kDepths = 2;
 constexpr float kMtpWeight = 0.3f;  // WEIGHT of the script
 

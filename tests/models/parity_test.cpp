@@ -10,6 +10,7 @@
 
 #include "architecture_data.h"
 #include "base/rng.h"
+#include "checkout.h"
 #include "ckpt/convert.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/safetensors_writer.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kFixtures = model_fixtures();
-const fs::path kPeer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+const fs::path kPeer = fs::path(checkout::kSources) / "build/peers/bin/python";
 
 double norm(std::span<const float> x) {
   double sum = 0;
@@ -282,7 +283,7 @@ TEST(Greedy, TokensAreThoseOfTransformers) {
 // Judged by transformers itself.
 TEST(LiveParity, TransformersAgreesOnFreshTokens) {
   if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
-  std::string command = fmt::format("{} {}/tests/peers/model_peer.py compare", kPeer.string(), SEXTANT_SOURCE_DIR);
+  std::string command = fmt::format("{} {}/tests/peers/model_peer.py compare", kPeer.string(), checkout::kSources);
   std::vector<fs::path> files;
   for (const std::string& name : model_fixture_names()) {
     files.push_back(write_directory(name));
@@ -297,7 +298,7 @@ TEST(LiveParity, TransformersAgreesOnFreshTokens) {
 TEST(LiveParity, ExpertVariants) {
   if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
   fs::path out = fs::temp_directory_path() / fmt::format("sextant-variants-{}", ::getpid());
-  std::string script = std::string(SEXTANT_SOURCE_DIR) + "/tests/peers/expert_variants.py";
+  std::string script = std::string(checkout::kSources) + "/tests/peers/expert_variants.py";
   ASSERT_EQ(std::system(fmt::format("{} {} {}", kPeer.string(), script, out.string()).c_str()), 0);
   int compared = 0;
   for (const auto& entry : fs::directory_iterator(out)) {

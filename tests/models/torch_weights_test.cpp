@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "architecture_data.h"
+#include "checkout.h"
 #include "model_results.h"
 
 namespace sextant {
@@ -14,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kTorch = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/torch";
-const fs::path kPeer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+const fs::path kTorch = fs::path(checkout::kSources) / "tests/fixtures/torch";
+const fs::path kPeer = fs::path(checkout::kSources) / "build/peers/bin/python";
 constexpr std::pair<FileDType, DType> kTypes[] = {
     {FileDType::f32, DType::f32}, {FileDType::bf16, DType::bf16}, {FileDType::f16, DType::f16}};
 
@@ -74,7 +75,7 @@ TEST(LiveParity, TransformersAgreesOnWeights) {
   if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
   Scratch scratch;
   const fs::path& root = scratch.root;
-  std::string script = fmt::format("{} {}/tests/peers/weights_peer.py", kPeer.string(), SEXTANT_SOURCE_DIR);
+  std::string script = fmt::format("{} {}/tests/peers/weights_peer.py", kPeer.string(), checkout::kSources);
   std::string save = script + " save", check = script + " check";
   std::vector<fs::path> sources{root / "source" / "mistral"};
   fs::create_directories(root / "source");

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "ckpt/model_weights.h"
 #include "models/hf_config.h"
 
@@ -13,7 +14,7 @@ namespace sextant {
 namespace {
 
 TEST(UnreadLayers, AreNamed) {
-  std::filesystem::path directory = std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models/deepseekv3";
+  std::filesystem::path directory = std::filesystem::path(checkout::kSources) / "tests/fixtures/models/deepseekv3";
   std::string config = (directory / "config.json").string();
   ModelSpec spec = spec_from_hf_config(read_file(config), config);
   WeightsReader weights(directory);

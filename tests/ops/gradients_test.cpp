@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/rng.h"
+#include "checkout.h"
 #include "exec/cpu/cpu_executor.h"
 #include "ir/verify.h"
 #include "ops/ops.h"
@@ -153,7 +154,7 @@ int check_example(const OpDef& def, const Example& example) {
 // number; what it does between ranks is tested by LayoutRows.
 std::set<std::string> ops_with_backward() {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(SEXTANT_SOURCE_DIR) / "src/ops")) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(checkout::kSources) / "src/ops")) {
     if (entry.path().extension() != ".cpp") continue;
     std::istringstream lines(read_file(entry.path()));
     const std::string_view head = "const OpDef ";

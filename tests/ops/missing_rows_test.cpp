@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "checkout.h"
 #include "ir/signature.h"
 #include "ops/ops.h"
 
@@ -78,7 +79,7 @@ struct OpFile {
 
 std::map<std::string, OpFile> op_files() {
   std::map<std::string, OpFile> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(SEXTANT_SOURCE_DIR) / "src" / "ops")) {
+  for (const auto& entry : fs::directory_iterator(fs::path(checkout::kSources) / "src" / "ops")) {
     if (entry.path().extension() != ".cpp") continue;
     std::string source = text_of(entry.path());
     OpFile& file = files[entry.path().filename().string()];

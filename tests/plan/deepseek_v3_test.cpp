@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "checkout.h"
 #include "config/load.h"
 #include "config/resolve.h"
 #include "cost/machine_file.h"
@@ -18,7 +19,7 @@ namespace {
 class DeepSeekV3 : public testing::Test {
  protected:
   static RunConfig config(const std::vector<std::string>& overrides) {
-    return load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs/plan/deepseek-v3.toml", overrides);
+    return load_config(std::filesystem::path(checkout::kSources) / "configs/plan/deepseek-v3.toml", overrides);
   }
   const Machine machine_ = load_machine("h800");
 };

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "checkout.h"
 #include "config/load.h"
 #include "cost/machine_file.h"
 #include "cost/planned_target.h"
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kConfigs = fs::path(SEXTANT_SOURCE_DIR) / "configs";
+const fs::path kConfigs = fs::path(checkout::kSources) / "configs";
 
 using Settings = std::vector<std::string>;
 

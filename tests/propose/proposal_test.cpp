@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "config/load.h"
 #include "models/model.h"
 #include "run/fit.h"
@@ -93,7 +94,7 @@ TEST_F(ProposedConfig, SaysWhyAtEveryChoice) {
 
 // Its config.json says that it sees 64 positions, and there are no weights: only sizes are read.
 TEST_F(ProposedConfig, SequencesAreNoLongerThanTheModelSees) {
-  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models/llama/config.json", folder_ / "config.json");
+  fs::copy_file(fs::path(checkout::kSources) / "tests/fixtures/models/llama/config.json", folder_ / "config.json");
   RunConfig run =
       parse_config(propose_config({.text = text_of(500'000),
                                    .model = folder_.string(),

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "config/load.h"
 #include "supervise/culprit.h"
 #include "supervise/host_list.h"
@@ -42,7 +43,7 @@ TEST(Hosts, SuspectsAreLeftOutUntilTheirLineGoes) {
 
 RunConfig mesh_config(std::vector<std::string> settings) {
   settings.insert(settings.begin(), {"data.tokenizer_vocab=512", "model.vocab=512"});
-  return load_config(fmt::format("{}/configs/tiny-llama.toml", SEXTANT_SOURCE_DIR), settings);
+  return load_config(fmt::format("{}/configs/tiny-llama.toml", checkout::kSources), settings);
 }
 
 TEST(SmallerMesh, ShrinksTheDataAxisAndKeepsTheBatch) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "supervise/retry_policy.h"
 
 namespace sextant {
@@ -29,7 +30,7 @@ TEST(Causes, AreReadOffTheStatus) {
 }
 
 TEST(Causes, AreTheTableOfThePage) {
-  std::string page = read_file(fmt::format("{}/docs/survive.md", SEXTANT_SOURCE_DIR));
+  std::string page = read_file(fmt::format("{}/docs/survive.md", checkout::kSources));
   for (const CauseInfo& info : cause_table()) {
     std::string code = info.exit_code < 0 ? "–" : std::to_string(info.exit_code);
     EXPECT_NE(page.find(fmt::format("| {} | {} | {} |", info.name, code, info.action)), std::string::npos) << info.name;

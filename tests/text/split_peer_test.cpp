@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "text/split/pcre_categories.h"
 #include "text/split/split.h"
 #include "text/split/split_translate.h"
@@ -34,7 +35,7 @@ SplitPattern pattern_of(const Json& line) {
 }
 
 TEST(SplitPeer, SplitsAsHfDoes) {
-  std::istringstream lines(read_file(std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/split/pieces.jsonl"));
+  std::istringstream lines(read_file(std::filesystem::path(checkout::kSources) / "tests/fixtures/split/pieces.jsonl"));
   size_t patterns = 0;
   for (std::string line; std::getline(lines, line); ++patterns) {
     Json recorded = Json::parse(line);

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "text/tokenizer.h"
 
 namespace sextant {
 
 inline std::filesystem::path tokenizer_fixture(std::string_view name) {
-  return std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/tokenizer" / name;
+  return std::filesystem::path(checkout::kSources) / "tests/fixtures/tokenizer" / name;
 }
 
 // The documents of sample.gz: each a little-endian u32 length and that many bytes.

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "checkout.h"
 #include "train/health/fault.h"
 
 namespace sextant {
@@ -22,7 +23,7 @@ TEST(FaultText, IsRefused) {
 }
 
 TEST(FaultText, EveryKindIsInTheTableOfRunning) {
-  std::string page = read_file(fmt::format("{}/docs/running.md", SEXTANT_SOURCE_DIR));
+  std::string page = read_file(fmt::format("{}/docs/running.md", checkout::kSources));
   for (const FaultKindInfo& info : fault_kinds()) {
     std::string name(info.name);
     if (!info.unit.empty()) name += fmt::format("={}", info.unit);

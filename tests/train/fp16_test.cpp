@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/exit_code.h"
+#include "checkout.h"
 #include "ckpt/safetensors.h"
 #include "optimizer_run.h"
 #include "scratch_run.h"
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFp16Fixtures = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures";
+const fs::path kFp16Fixtures = fs::path(checkout::kSources) / "tests/fixtures";
 
 // A step of the fixture.
 struct ScaledStep {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "scratch_run.h"
 #include "train/metrics.h"
 
@@ -37,7 +38,7 @@ std::string with_rows(const std::string& page) {
 }
 
 TEST(MetricFields, CommittedPageHasTheTable) {
-  const std::string path = std::string(SEXTANT_SOURCE_DIR) + "/docs/metrics.md";
+  const std::string path = std::string(checkout::kSources) + "/docs/metrics.md";
   if (std::getenv("SEXTANT_REWRITE_DOCS")) write_file_atomically(path, with_rows(read_file(path)));
   std::string page = read_file(path);
   EXPECT_EQ(page, with_rows(page)) << "run the test with SEXTANT_REWRITE_DOCS=1 to write the table anew";

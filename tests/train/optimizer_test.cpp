@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "checkout.h"
 #include "ckpt/safetensors.h"
 #include "config/load.h"
 #include "ops/ops.h"
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFixtures = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures";
+const fs::path kFixtures = fs::path(checkout::kSources) / "tests/fixtures";
 constexpr int64_t kSteps = 20;
 constexpr double kTolerance = 1e-5;
 

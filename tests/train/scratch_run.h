@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "checkout.h"
 #include "config/load.h"
 #include "exec/cpu/cpu_executor.h"
 #include "train/train.h"
@@ -34,7 +35,7 @@ class ScratchRun {
     overrides.push_back(fmt::format("data.cache={}", (root_ / "cache").string()));
     overrides.push_back("data.stories_bytes=60000");
     overrides.push_back("train.threads=2");
-    return load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, overrides);
+    return load_config(std::filesystem::path(checkout::kSources) / "configs" / file, overrides);
   }
 
   TrainResult run(std::string_view out, std::vector<std::string> overrides,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "ckpt/convert.h"
 #include "ckpt/safetensors_writer.h"
 #include "ckpt/weights_reader.h"
@@ -32,7 +33,7 @@ std::vector<float> values_of(const fs::path& directory, std::string_view name) {
 class Source {
  public:
   Source(std::string_view name, std::string_view fixture) : scratch_(name) {
-    fs::copy(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models" / fixture, directory(),
+    fs::copy(fs::path(checkout::kSources) / "tests/fixtures/models" / fixture, directory(),
              fs::copy_options::recursive);
     std::string tokens;
     for (int i = 0; i < 4000; ++i)
@@ -162,7 +163,7 @@ TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
 TEST(SourceModel, ExpertsStayStacked) {
   Source source("stacked", "mixtral");
   double one_by_one = source.train_to("one_by_one").loss;
-  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/expert_files/mixtral/model.safetensors",
+  fs::copy_file(fs::path(checkout::kSources) / "tests/fixtures/expert_files/mixtral/model.safetensors",
                 source.directory() / "model.safetensors", fs::copy_options::overwrite_existing);
   EXPECT_EQ(source.train_to("stacked").loss, one_by_one);
   std::vector<std::string> names = WeightsReader(source.directory()).names();
@@ -438,7 +439,7 @@ TEST(SourceModel, GenerateStopsAtTheEndsOfGenerationConfig) {
 
 // Directories of Llama 1 and 2 may have nothing but tokenizer.model.
 TEST(SourceModel, TrainsFromADirectoryThatHasOnlyTokenizerModel) {
-  fs::path fixture = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/tokenizer/sentencepiece/bpe.model";
+  fs::path fixture = fs::path(checkout::kSources) / "tests/fixtures/tokenizer/sentencepiece/bpe.model";
   WithTokenizer source("sentencepiece", fixture);
   ASSERT_FALSE(fs::exists(source.directory() / "tokenizer.json"));
   EXPECT_EQ(read_file(source.directory() / "tokenizer.model"), read_file(fixture));

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "checkout.h"
 #include "config/load.h"
 #include "cost/machine_file.h"
 #include "ir/lane.h"
@@ -140,7 +141,7 @@ TEST(StreamWeights, Llama8BTrainsIn40GiB) {
   SoftwareProfile profile;
   auto plan_with = [&](const std::vector<std::string>& overrides) {
     RunConfig run =
-        load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs/plan/llama3.1-8b-offload.toml", overrides);
+        load_config(std::filesystem::path(checkout::kSources) / "configs/plan/llama3.1-8b-offload.toml", overrides);
     LoweredRun lowered = lower_run(run, resolve_spec(run), cuda_target(Determinism::fast));
     return make_plan({.run = run, .lowered = lowered, .machine = &h200, .profile = &profile});
   };

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "ckpt/weights_reader.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
@@ -281,7 +282,7 @@ TEST(NoiseScale, IsRefusedWhereOneGradientIsAll) {
 // ---- PyTorch
 
 TEST(TensorStatistics, AreWhatHooksOfPyTorchSee) {
-  fs::path python = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+  fs::path python = fs::path(checkout::kSources) / "build/peers/bin/python";
   if (!fs::exists(python)) GTEST_SKIP() << "scripts/peers has not been run";
   ScratchRun scratch("measured-peer");
   // At a rate of 0 the checkpoint has the weights of the step.
@@ -304,7 +305,7 @@ TEST(TensorStatistics, AreWhatHooksOfPyTorchSee) {
   write_file_atomically(file, ids.dump());
   ASSERT_EQ(
       std::system(fmt::format("{} {}/tests/peers/tensor_statistics_peer.py {} {} {} > {}", python.string(),
-                              SEXTANT_SOURCE_DIR, (scratch.root() / "run/step-000001").string(), file, kSmallRows, out)
+                              checkout::kSources, (scratch.root() / "run/step-000001").string(), file, kSmallRows, out)
                       .c_str()),
       0);
   Json theirs = Json::parse(read_file(out)), ours = lines_of(scratch, "run")[0];

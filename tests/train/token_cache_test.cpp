@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "scratch_run.h"
 #include "train/data/dataset.h"
 
@@ -71,13 +72,13 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
     text += fmt::format("Document {} says that {} and {} are neighbours.<|endoftext|>", i, i, i + 1);
   std::ofstream(scratch.root() / "text.txt") << text;
   // The tiny config names the size of a tokenizer to be trained; here there is one.
-  std::string config = read_file(fs::path(SEXTANT_SOURCE_DIR) / "configs/tiny-llama.toml"),
+  std::string config = read_file(fs::path(checkout::kSources) / "configs/tiny-llama.toml"),
               file = (scratch.root() / "config.toml").string();
   size_t size = config.find("tokenizer_vocab");
   std::ofstream(file) << config.erase(size, config.find('\n', size) - size);
   std::vector<std::string> settings{
       fmt::format("data.train={}", (scratch.root() / "text.txt").string()),
-      fmt::format("data.tokenizer={}/tests/fixtures/tokenizer/llama3_style.json", SEXTANT_SOURCE_DIR),
+      fmt::format("data.tokenizer={}/tests/fixtures/tokenizer/llama3_style.json", checkout::kSources),
       "data.mask_documents=true",
       "model.vocab=0",
       "batch.seq=32",

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "checkout.h"
 #include "plan/run_plan.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
@@ -112,7 +113,7 @@ TEST(Train, StartsFromAHuggingFaceDirectory) {
 
 // transformers loads the checkpoint as it is and measures the loss that our last evaluation step would.
 TEST(Train, TransformersLoadsWhatWasTrained) {
-  std::filesystem::path python = std::filesystem::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+  std::filesystem::path python = std::filesystem::path(checkout::kSources) / "build/peers/bin/python";
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "scripts/peers has not been run";
   ScratchRun scratch("peer");
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
@@ -128,7 +129,7 @@ TEST(Train, TransformersLoadsWhatWasTrained) {
     write_file_atomically(ids, fmt::format("{{\"input_ids\": [[{}]], \"targets\": [[{}]]}}", fmt::join(tokens, ", "),
                                            fmt::join(targets, ", ")));
     std::string command = fmt::format("{} {}/tests/peers/model_peer.py loss {} {} > {}", python.string(),
-                                      SEXTANT_SOURCE_DIR, result.checkpoint.string(), ids, out);
+                                      checkout::kSources, result.checkpoint.string(), ids, out);
     ASSERT_EQ(std::system(command.c_str()), 0);
     std::string answer = read_file(out);
     double theirs = std::stod(answer.substr(answer.find("\"loss\":") + 7));
