@@ -63,7 +63,8 @@ struct ThreadTeam::Shared {
       bool in = false;
       while (!in && (now & kOpen)) in = state.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel);
       seen = number(now);
-      // Only now, for the end may have come since the look at is_new: whoever has seen its number sees that it is the end.
+      // Only now, for the end may have come since the look at is_new: whoever has seen its number sees that it is the
+      // end.
       if (!in && stop.load(std::memory_order_acquire)) return;
       if (!in) continue;
       take_tasks(thread);
