@@ -21,6 +21,7 @@
 #include "bench/environment.h"
 #include "bench/gemm.h"
 #include "bench/grouped_gemm.h"
+#include "bench/host.h"
 #include "bench/memory.h"
 #include "bench/op_bench.h"
 #include "bench/result.h"
@@ -297,6 +298,16 @@ void bench_gemm_verb(const BenchGemmArguments& a) {
   session.finish();
 }
 
+namespace {
+
+void bench_host_of_gpu(Session& session, const BenchOptions& options, int64_t bytes) {
+  std::unique_ptr<DeviceProbe> host = make_cpu_probe(threads_of(options));
+  bench_host({.device = session.probe(), .host = *host, .bytes = bytes, .repeat = session.repeat()}, session.report,
+             session.watch);
+}
+
+}  // namespace
+
 void bench_memory_verb(const BenchMemoryArguments& a) {
   Session session(a.options);
   std::vector<int64_t> sizes;
@@ -309,6 +320,7 @@ void bench_memory_verb(const BenchMemoryArguments& a) {
                 .peak_bytes_per_s = session.peak_bytes_per_s(),
                 .repeat = session.repeat()},
                session.report, session.watch);
+  if (on_cuda(a.options)) bench_host_of_gpu(session, a.options, sizes.back());
   session.finish();
 }
 
@@ -455,6 +467,7 @@ void bench_gpu(const BenchMachineArguments& a) {
   bench_launch(memory, session.report, session.watch);
   bench_gemm(gemms, session.report, session.watch);
   bench_memory(memory, session.report, session.watch);
+  bench_host_of_gpu(session, options, memory.sizes.front());
   std::vector<AttentionCase> shapes;
   for (int64_t dim : {64, 128})
     for (int64_t seq : {4096, 16384}) shapes.push_back({32768 / seq, seq, 16, 16, dim});

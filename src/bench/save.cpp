@@ -71,6 +71,17 @@ void lay_memory(Machine& machine, const BenchReport& report) {
   if (machine.fitted) machine.fitted->memory = machine.tables.memory;
 }
 
+// The slower way of the link, for what is kept on the host goes both.
+void lay_host(Machine& machine, const BenchReport& report) {
+  double to_device = 0, to_host = 0, memory = 0;
+  for (const BenchResult& r : report.results) {
+    if (r.kind == "host link") (r.name == "to host" ? to_host : to_device) = r.bytes_per_s();
+    if (r.kind == "host memory") memory = r.bytes_per_s();
+  }
+  if (to_device > 0 && to_host > 0) machine.host.link_bytes_per_s = std::min(to_device, to_host);
+  if (memory > 0) machine.host.memory_bytes_per_s = memory;
+}
+
 // Rates of the table are limits for long sequences: at length s, s / (s + 700) of them is reached.
 void lay_attention(Machine& machine, const BenchReport& report) {
   AttentionRate rate = machine.attention.contains("cudnn") ? machine.attention["cudnn"] : AttentionRate{};
@@ -198,6 +209,7 @@ void merge_into_machine(Machine& machine, const BenchReport& report) {
   merge_gemms(machine, report);
   merge_grouped_gemms(machine, report);
   lay_memory(machine, report);
+  lay_host(machine, report);
   lay_attention(machine, report);
   lay_ops(machine, report);
   lay_launch(machine, report);
@@ -217,6 +229,7 @@ void merge_into_machine(Machine& machine, const BenchReport& report) {
     others ? put_source(machine, "grouped_products", source) : void(machine.sources["grouped_products"] = source);
   }
   if (has("memory") || has("launch")) put_source(machine, "efficiency", source);
+  if (has("host link") && has("host memory")) machine.sources["host"] = source;
   if (has("attention")) machine.sources["attention"] = source;
   if ((has("ops") || has("grouped gemm")) && cpu) machine.sources["ops"] = source;
 }

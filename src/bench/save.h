@@ -10,7 +10,8 @@
 namespace sextant {
 
 // GEMMs become its tables of GEMMs (those of experts, of a CPU, ops of its table), streams its efficiency of memory,
-// attention its rates, the tiny kernel what is lost between two of them, ops (of a CPU) its table of ops.
+// those of its host what it says of that, attention its rates, the tiny kernel what is lost between two of them, ops
+// (of a CPU) its table of ops.
 void merge_into_machine(Machine& machine, const BenchReport& report);
 
 // Of a CPU: its links, and what collectives and messages of each size take. Of accelerators: the share of their links'

@@ -2,6 +2,7 @@
 // and a few named efficiencies. Read from machines/NAME.toml (machine_file.h), where every figure names its source.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -126,6 +127,8 @@ struct Machine {
   std::string about, date;
   Device device;
   int64_t devices_per_node = 8;
+  // Who shares the memory of a host when so many ranks run.
+  int64_t devices_of_host(int64_t ranks) const { return std::min(devices_per_node, ranks); }
   HostMemory host;
   std::vector<Level> levels;
   std::map<std::string, AttentionRate>

@@ -436,12 +436,13 @@ OpPrice Pricer::price_space_copy(const Program& program, const Op& op) const {
   return out;
 }
 
-// Host cores stream: all devices of a node share the memory.
+// Host cores stream: the devices of a node that take part share the memory.
 OpPrice Pricer::price_on_host(const Program& program, const Op& op) const {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   require_host(machine_);
-  out.seconds = out.bytes * static_cast<double>(machine_.devices_per_node) / machine_.host.memory_bytes_per_s;
+  out.seconds = out.bytes * static_cast<double>(machine_.devices_of_host(program.mesh.world_size())) /
+                machine_.host.memory_bytes_per_s;
   return out;
 }
 

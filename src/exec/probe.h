@@ -19,6 +19,8 @@ struct GemmDims {
 
 enum class Stream : uint8_t { copy, triad, read, write };  // b = a; c = a + s·b; Σ a; a = s
 
+enum class HostCopy : uint8_t { to_device, to_host };
+
 // Something that can be timed again and again.
 class TimedWork {
  public:
@@ -60,6 +62,8 @@ class DeviceProbe {
   virtual std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string& type) = 0;
   // `bytes` of each array.
   virtual std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) = 0;
+  // Between the device's memory and page-locked memory of its host; null where they are the same memory.
+  virtual std::unique_ptr<TimedWork> host_copy(HostCopy /*direction*/, int64_t /*bytes*/) { return nullptr; }
 };
 
 // What is read and written by a stream over arrays of this size.

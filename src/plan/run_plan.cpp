@@ -201,7 +201,8 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
   if (plan.host_bytes > 0 && request.machine->host.memory_bytes > 0)
-    plan.host_room = request.machine->host.memory_bytes / static_cast<double>(request.machine->devices_per_node);
+    plan.host_room = request.machine->host.memory_bytes /
+                     static_cast<double>(request.machine->devices_of_host(shape.mesh.world_size()));
   if (!plan.fits()) return plan;
   if (shape.mesh.ranks(ExpertRole::expert) > 1) plan.imbalance = request.imbalance;
   SimResult simulated = simulate_run(

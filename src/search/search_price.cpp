@@ -66,8 +66,8 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   out.peak_bytes = largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
   const double on_host = static_cast<double>(largest_arena(lowered.programs, MemorySpace::host).n);
   out.fits = static_cast<double>(out.peak_bytes) <= request.machine.device.memory_bytes &&
-             (on_host == 0 ||
-              on_host * static_cast<double>(request.machine.devices_per_node) <= request.machine.host.memory_bytes);
+             (on_host == 0 || on_host * static_cast<double>(request.machine.devices_of_host(out.choice.devices())) <=
+                                  request.machine.host.memory_bytes);
   int64_t tokens = run.batch.sequences * run.batch.seq;
   out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
   double peak = peak_flops(request.machine, lowered);

@@ -242,6 +242,9 @@ TEST(Offload, PlanPricesTheHostLink) {
   EXPECT_GT(plan_on(slow, on).step->seconds, offloaded);
   EXPECT_THROW(plan_on(unknown, on), UserError);
   EXPECT_EQ(plan_on(unknown, {}).step->seconds, plain);
+  Machine alone = fast;  // one device has all of its host, however many there could be
+  alone.devices_per_node = 1;
+  EXPECT_EQ(plan_on(alone, on).step->seconds, offloaded);
   Machine small = fast;
   small.host.memory_bytes = 1000;
   EXPECT_FALSE(plan_on(small, on).fits());

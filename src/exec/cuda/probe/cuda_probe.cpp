@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -306,6 +307,55 @@ std::string cudnn_version() {
   return version ? fmt::format("{}", version()) : "";
 }
 
+class PinnedBytes {
+ public:
+  explicit PinnedBytes(int64_t bytes) {
+    check_cuda(cudaMallocHost(&data_, static_cast<size_t>(bytes)), "page-locked memory for a benchmark");
+  }
+  ~PinnedBytes() { cudaFreeHost(data_); }
+  PinnedBytes(const PinnedBytes&) = delete;
+  PinnedBytes& operator=(const PinnedBytes&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+class CudaHostCopy final : public TimedWork {
+ public:
+  CudaHostCopy(HostCopy direction, int64_t bytes, Timer& timer)
+      : direction_(direction), bytes_(static_cast<size_t>(bytes)), timer_(timer), host_(bytes), device_(bytes) {
+    const bool to_device = direction == HostCopy::to_device;
+    std::memset(host_.data(), to_device ? kSent : kOld, bytes_);
+    check_cuda(cudaMemset(device_.data(), to_device ? kOld : kSent, bytes_), "what is copied");
+  }
+
+  double run() override { return run_many(1)[0]; }
+  std::vector<double> run_many(int calls) override {
+    return timer_.time(calls, [this] {
+      const bool to_device = direction_ == HostCopy::to_device;
+      check_cuda(cudaMemcpyAsync(to_device ? device_.data() : host_.data(), to_device ? host_.data() : device_.data(),
+                                 bytes_, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, timer_.stream()),
+                 "a copy");
+    });
+  }
+
+  double error() override {
+    std::vector<unsigned char> arrived(bytes_);
+    const void* place = direction_ == HostCopy::to_device ? device_.data() : host_.data();
+    check_cuda(cudaMemcpy(arrived.data(), place, bytes_, cudaMemcpyDefault), "what arrived");
+    return std::all_of(arrived.begin(), arrived.end(), [](unsigned char x) { return x == kSent; }) ? 0 : 2;
+  }
+
+ private:
+  static constexpr unsigned char kSent = 7, kOld = 0;
+  HostCopy direction_;
+  size_t bytes_;
+  Timer& timer_;
+  PinnedBytes host_;
+  DeviceBytes device_;
+};
+
 class CudaProbe final : public DeviceProbe {
  public:
   explicit CudaProbe(int device) : device_(device, Determinism::fast, Tuning::first_choice), timer_(device_.stream()) {
@@ -348,6 +398,10 @@ class CudaProbe final : public DeviceProbe {
   std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) override {
     device_.use();
     return std::make_unique<CudaStreamWork>(stream, bytes, timer_);
+  }
+  std::unique_ptr<TimedWork> host_copy(HostCopy direction, int64_t bytes) override {
+    device_.use();
+    return std::make_unique<CudaHostCopy>(direction, bytes, timer_);
   }
 
  private:
