@@ -36,7 +36,7 @@ double in_waves(const Machine& machine, const GemmQuery& q, const Tile& tile, do
 }
 
 double modelled(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& q) {
-  double rate = machine.peak(q.dtype) * efficiency.product *
+  double rate = machine.peak(q.dtype) * machine.gemm_rate(q.dtype) * efficiency.product *
                 std::min(alignment_rate(q.gemm.columns), alignment_rate(q.gemm.depth));
   double best = 1e300;
   for (const Tile& tile : kTiles)

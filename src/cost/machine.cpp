@@ -33,4 +33,9 @@ double Machine::peak(const std::string& dtype) const {
   return found == device.peaks.end() ? 0 : found->second;
 }
 
+double Machine::gemm_rate(const std::string& dtype) const {
+  auto found = device.gemm_rates.find(dtype);
+  return found == device.gemm_rates.end() ? 1 : found->second;
+}
+
 }  // namespace sextant

@@ -106,6 +106,9 @@ struct Device {
   double clock_hz = 0;
   double flops_per_clock_and_unit = 0;  // dense, bf16 or what `peaks` calls reference
   std::map<std::string, double> peaks;  // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
+  // What GEMMs of a type reach of their peak, against what those of bf16 reach of theirs. Left out: as much. At a power
+  // limit narrower types lose more of their clock.
+  std::map<std::string, double> gemm_rates;
   double memory_bytes = 0;
   double memory_bytes_per_s = 0;
   double cache_bytes = 0;
@@ -149,6 +152,7 @@ struct Machine {
 
   const Efficiencies& efficiency() const { return fitted ? *fitted : tables; }
   double peak(const std::string& dtype) const;  // 0 when the device has no such units
+  double gemm_rate(const std::string& dtype) const;
   bool operator==(const Machine&) const = default;
 };
 

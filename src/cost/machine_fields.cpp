@@ -28,6 +28,10 @@ Field peak_field(std::string_view type, double& flops_per_s) {
   return {std::string(type), NumberPlace{&flops_per_s, {0.001, 1e7}, kTera}};
 }
 
+Field gemm_rate_field(std::string_view type, double& rate) {
+  return {std::string(type), NumberPlace{&rate, {0.3, 1.5}}};
+}
+
 std::vector<Field> node_fields(Machine& machine) {
   return {{"devices", CountPlace{&machine.devices_per_node, 1, 4096}}};
 }

@@ -22,6 +22,7 @@ std::vector<Field> top_fields(Machine& machine);
 constexpr std::array<std::string_view, 2> kDeviceKinds{"accelerator", "cpu"};
 std::vector<Field> device_fields(Device& device, size_t& kind);
 Field peak_field(std::string_view type, double& flops_per_s);
+Field gemm_rate_field(std::string_view type, double& rate);
 std::vector<Field> node_fields(Machine& machine);
 std::vector<Field> host_fields(HostMemory& host);
 std::vector<Field> level_fields(Level& level);

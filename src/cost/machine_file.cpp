@@ -120,7 +120,9 @@ class MachineReader {
     if (!skipped_.empty() && is_under(entry.key, skipped_)) return;
     if (std::holds_alternative<TomlValue::Table>(entry.value.is)) return open_table(entry);
     auto [table, key] = table_and_key(entry.key);
-    if (table == "device.peak_tflops") return read_peak(entry, key);
+    if (table == "device.peak_tflops") return read_by_type(entry, key, table, peak_field, machine_.device.peaks);
+    if (table == "device.gemm_rate")
+      return read_by_type(entry, key, table, gemm_rate_field, machine_.device.gemm_rates);
     if (table == "products") return read_gemms(entry, key);
     if (auto [parent, type] = table_and_key(table); parent == kGroupedTable)
       return read_grouped_gemms(entry, std::string(type), key);
@@ -139,9 +141,10 @@ class MachineReader {
 
   // Tables with names of their own are made when they open.
   void open_table(const TomlEntry& entry) {
-    static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level",
-                                                  "run",    "efficiency",         "products", "attention",
-                                                  "ops",    kGroupedTable,        "source",   "host"};
+    static const std::set<std::string_view> known{
+        "device",     "device.peak_tflops", "device.gemm_rate", "node", "level",       "run",
+        "efficiency", "products",           "attention",        "ops",  kGroupedTable, "source",
+        "host"};
     auto [parent, name] = table_and_key(entry.key);
     bool named = name.find('"') == name.npos;
     if (parent == "level" && named) {
@@ -180,13 +183,14 @@ class MachineReader {
     return {};  // [level] and [attention] have tables only
   }
 
-  void read_peak(const TomlEntry& entry, std::string_view key) {
-    std::array<double, kPeakTypes.size()> peaks{};
+  void read_by_type(const TomlEntry& entry, std::string_view key, std::string_view table,
+                    Field (*field)(std::string_view, double&), std::map<std::string, double>& into) {
+    std::array<double, kPeakTypes.size()> given{};
     std::vector<Field> fields;
-    for (size_t i = 0; i < peaks.size(); ++i) fields.push_back(peak_field(kPeakTypes[i], peaks[i]));
-    reader_.read(entry, key, fields, "device.peak_tflops");
-    for (size_t i = 0; i < peaks.size(); ++i)
-      if (peaks[i] > 0) machine_.device.peaks[std::string(kPeakTypes[i])] = peaks[i];
+    for (size_t i = 0; i < given.size(); ++i) fields.push_back(field(kPeakTypes[i], given[i]));
+    reader_.read(entry, key, fields, table);
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i] > 0) into[std::string(kPeakTypes[i])] = given[i];
   }
 
   void read_gemms(const TomlEntry& entry, std::string_view key) {
@@ -280,6 +284,9 @@ class MachineReader {
       require(device.memory_bytes > 0, "device.memory_gb");
       require(device.memory_bytes_per_s > 0, "device.memory_tb_s");
       require(!device.peaks.empty(), "a peak in [device.peak_tflops]");
+      for (const auto& [type, rate] : device.gemm_rates)
+        require(device.peaks.contains(type),
+                fmt::format("device.peak_tflops.{}, of which device.gemm_rate has a share", type));
     }
     if (const HostMemory& host = machine_.host; host != HostMemory{}) {
       require(host.link_bytes_per_s > 0, "host.link_gb_s");
@@ -407,9 +414,11 @@ std::string machine_text(const Machine& given) {
   };
   auto kind = static_cast<size_t>(machine.device.kind);
   table("device", fields_text(device_fields(machine.device, kind)));
-  std::string peaks, gemms, sources;
+  std::string peaks, rates, gemms, sources;
   for (auto& [type, peak] : machine.device.peaks) peaks += fields_text(std::vector{peak_field(type, peak)});
   table("device.peak_tflops", peaks);
+  for (auto& [type, rate] : machine.device.gemm_rates) rates += fields_text(std::vector{gemm_rate_field(type, rate)});
+  table("device.gemm_rate", rates);
   table("node", fields_text(node_fields(machine)));
   if (machine.host != HostMemory{}) table("host", fields_text(host_fields(machine.host)));
   for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));

@@ -122,8 +122,7 @@ class Fit {
   static bool counts(const ValidationRow& row, const std::string& machine, Models models) {
     if (row.run.machine != machine || !row.predicted() || !row.measured_s) return false;
     const PublishedRun& run = row.published;
-    // Dense rows in fewer than 16 bits are judged, and nothing is fitted on them.
-    return models == Models::dense ? run.judged() && run.timed() && run.half() : run.judged_experts();
+    return models == Models::dense ? run.judged() && run.timed() : run.judged_experts();
   }
 
   const ValidationRow& row(size_t i) const { return validation_.rows()[i]; }

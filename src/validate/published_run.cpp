@@ -185,10 +185,6 @@ bool PublishedRun::has_experts() const {
          arch.find("hybrid") == std::string::npos;
 }
 
-bool PublishedRun::half() const {
-  return precision.starts_with("bf16") || precision.starts_with("fp16");
-}
-
 bool PublishedRun::judged() const {
   return grade == Grade::a && dense() && layers && hidden && heads && seq && mesh() && batch && microbatch &&
          measured_seconds();

@@ -39,7 +39,6 @@ struct PublishedRun {
   bool timed() const;
   bool dense() const;        // no experts, no state-space layers
   bool has_experts() const;  // and no state-space layers
-  bool half() const;         // bf16 or fp16 throughout
   // Dense, graded A, with shape, layout and batch given: what predictions are judged on.
   bool judged() const;
   // With experts, graded A, with shape, layout and batch given and a speed: what those of experts are judged on.

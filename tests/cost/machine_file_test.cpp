@@ -208,6 +208,17 @@ TEST(MachineFile, AllThatIsWrongIsSaidAtOnce) {
   EXPECT_EQ(all.size(), 7u);  // and the number of units is not given
 }
 
+TEST(MachineFile, RatesOfTypesAgainstBf16) {
+  std::string text =
+      replaced(std::string(kWhole), "fp32 = 20.5", "fp32 = 20.5\nfp8 = 600\n\n[device.gemm_rate]\nfp8 = 0.8");
+  Machine m = parse_machine(text, "toy.toml");
+  EXPECT_EQ(m.gemm_rate("fp8"), 0.8);
+  EXPECT_EQ(m.gemm_rate("bf16"), 1);
+  EXPECT_EQ(parse_machine(machine_text(m), "toy.toml").device.gemm_rates, m.device.gemm_rates);
+  EXPECT_TRUE(mention(complaints_about(replaced(text, "fp8 = 600\n", "")), "toy.toml", "device.peak_tflops.fp8"));
+  EXPECT_TRUE(mention(complaints_about(replaced(text, "fp8 = 0.8", "fp8 = 8")), "toy.toml", "from 0.3 to 1.5"));
+}
+
 TEST(MachineFile, WhatIsNeededMustBeThere) {
   std::vector<Complaint> all = complaints_about("name = \"empty\"");
   for (const char* needed :

@@ -315,6 +315,8 @@ const std::vector<PublishedRun> kRuns{
     {"NVIDIA dgxc-benchmarking (2025-09)", "model=DeepSeek-V3; gpu=H100", "dgxc-2025-deepseek"},
     {"NVIDIA Megatron-Bridge performance summary 26.06", "model=Qwen3 30B-A3B; gpu=GB300",
      "megatron-bridge-2026-expert-graphs"},
+    {"NVIDIA Megatron-Bridge performance summary 26.02.01", "model=Llama 3 70B; gpu=GB200; precision=nvfp4",
+     "megatron-bridge-2026-nvfp4"},
 };
 
 TEST(ProfileFile, EveryPublishedRunHasAProfile) {

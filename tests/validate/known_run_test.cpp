@@ -60,8 +60,8 @@ TEST(KnownRuns, FiguresAreThoseOfThePage) {
 // Meta's three measurements (arXiv 2407.21783, table 4), from published tables and facts alone, and fitted.
 TEST(KnownRuns, LlamaThreeIsNear) {
   for (const KnownRunResult& run : plan_known_runs(read_known_runs("llama3-405b"), load_interval_model())) {
-    EXPECT_LT(std::abs(run.tables_error()), 0.11) << run.run.name;
-    EXPECT_LT(std::abs(run.fitted_error()), 0.085) << run.run.name;
+    EXPECT_LT(std::abs(run.tables_error()), 0.105) << run.run.name;
+    EXPECT_LT(std::abs(run.fitted_error()), 0.075) << run.run.name;
   }
 }
 
