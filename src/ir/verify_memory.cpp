@@ -23,14 +23,21 @@ struct Pending {
   bool writes = false;
 };
 
-// What the dry run asks about an op each time it starts.
+// What the dry run asks about an op each time it starts. Facts of one kind lie side by side: a schedule starts ops
+// millions of times, and would else spend its time waiting for the memory that Op and Value are spread over.
+struct InputFacts {
+  ValueId value;
+  // Only its bytes are wanted, the op writes over them: always, or for the first microbatch of a step.
+  bool is_over = false, is_over_when_fresh = false;
+};
+struct OutputFacts {
+  ValueId value;
+  ValueId view_of = -1;  // the input whose bytes it names; -1: it has its own
+};
 struct OpFacts {
-  const Op* op = nullptr;
-  bool on_comm_lane = false, holds_inputs = false;
-  bool starts_sum = false;
+  size_t first_input = 0, input_count = 0, first_output = 0, output_count = 0;
+  bool on_comm_lane = false, holds_inputs = false, starts_sum = false;
   SegmentRun workspace;
-  std::vector<bool> over, over_when_fresh;  // inputs of which only the bytes are wanted: the op writes over them
-  std::vector<int> view_of;                 // by output: the input whose bytes it names; -1: it has its own
 };
 
 class DryRun {
@@ -43,6 +50,7 @@ class DryRun {
     for (const Value& value : program.values) {
       ValueFacts& facts = values_.emplace_back();
       facts = {.value = &value,
+               .kind = value.kind,
                .slots = slots(program, value),
                .first_run = next,
                .is_of_microbatch = value.kind == ValueKind::activation && origin_is_activation(value)};
@@ -52,7 +60,7 @@ class DryRun {
     for (ValueFacts& facts : values_)
       facts.first_made = values_[static_cast<size_t>(stored_[static_cast<size_t>(facts.value->id)])].first_run;
     for (size_t number = 0; number < walk_.op_count(); ++number)
-      ops_.push_back(facts_of(number, workspace_of(program, number) < 0 ? SegmentRun{} : runs_[next++]));
+      add_op(walk_.op(static_cast<int32_t>(number)), workspace_of(program, number) < 0 ? SegmentRun{} : runs_[next++]);
     started_.resize(ops_.size(), 0);
     for (const ValueFacts& facts : values_)
       if (is_persistent(facts.value->kind)) write(facts, 0, kAnyMicrobatch);  // as the step before left it
@@ -112,6 +120,7 @@ class DryRun {
 
   struct ValueFacts {
     const Value* value = nullptr;
+    ValueKind kind = ValueKind::activation;
     int slots = 1;
     size_t first_run = 0;           // in runs_: its bytes in slot 0; those in the others follow
     size_t first_made = 0;          // in made_: of the first of its versions
@@ -148,26 +157,27 @@ class DryRun {
     constexpr int64_t kBytesOfArena = int64_t{1} << 60;
     return static_cast<int64_t>(buffer.space) * kBytesOfArena + buffer.offset;
   }
-  OpFacts facts_of(size_t number, const SegmentRun& workspace) const {
-    const Op& op = walk_.op(static_cast<int32_t>(number));
-    OpFacts facts{.op = &op,
-                  .on_comm_lane = on_comm_lane(op),
-                  .holds_inputs = op.def->holds_inputs,
-                  .starts_sum = starts_sum(op),
-                  .workspace = workspace,
-                  .over = std::vector<bool>(op.inputs.size(), false),
-                  .over_when_fresh = {},
-                  .view_of = std::vector<int>(op.outputs.size(), -1)};
-    if (!op.inputs.empty() && writes_into(op)) facts.over.back() = true;
-    facts.over_when_fresh = facts.over;
-    if (!op.inputs.empty() && accumulates(op)) facts.over_when_fresh.back() = true;
-    for (const Alias& alias : aliases_of(op)) {
-      if (alias.rule == Alias::Rule::must && !accumulates(op))
-        facts.over_when_fresh[static_cast<size_t>(alias.input)] = true;
-      int& view = facts.view_of[static_cast<size_t>(alias.output)];
-      if (alias.rule == Alias::Rule::view && view < 0) view = alias.input;
+  void add_op(const Op& op, const SegmentRun& workspace) {
+    ops_.push_back({.first_input = inputs_.size(),
+                    .input_count = op.inputs.size(),
+                    .first_output = outputs_.size(),
+                    .output_count = op.outputs.size(),
+                    .on_comm_lane = on_comm_lane(op),
+                    .holds_inputs = op.def->holds_inputs,
+                    .starts_sum = starts_sum(op),
+                    .workspace = workspace});
+    for (ValueId id : op.inputs) inputs_.push_back({id});
+    for (ValueId id : op.outputs) outputs_.push_back({id});
+    if (!op.inputs.empty()) {
+      inputs_.back().is_over = writes_into(op);
+      inputs_.back().is_over_when_fresh = writes_into(op) || accumulates(op);
     }
-    return facts;
+    for (const Alias& alias : aliases_of(op)) {
+      InputFacts& input = inputs_[ops_.back().first_input + static_cast<size_t>(alias.input)];
+      OutputFacts& output = outputs_[ops_.back().first_output + static_cast<size_t>(alias.output)];
+      if (alias.rule == Alias::Rule::must && !accumulates(op)) input.is_over_when_fresh = true;
+      if (alias.rule == Alias::Rule::view && output.view_of < 0) output.view_of = input.value;
+    }
   }
 
   // The versions of a value that is kept and changed in place (a sum of gradients, a weight, a cache) are one:
@@ -229,50 +239,46 @@ class DryRun {
     if (op.on_comm_lane) started(number) = ++clock_;
     // For the first microbatch of a step there is no sum yet.
     bool fresh = op.starts_sum && first_microbatches_[*walk_.region_of(*action_)] == microbatch;
-    const std::vector<bool>& over = fresh ? op.over_when_fresh : op.over;
-    for (size_t i = 0; i < over.size(); ++i)
-      if (!over[i]) read(number, value_facts(op.op->inputs[i]));
+    for (const InputFacts& input : std::span(inputs_).subspan(op.first_input, op.input_count))
+      if (!(fresh ? input.is_over_when_fresh : input.is_over)) read(number, value_facts(input.value));
     if (!op.workspace.empty()) {
       touch(number, op.workspace, Access::write);
       contents_.write(op.workspace, 0);
     }
-    for (size_t o = 0; o < op.view_of.size(); ++o) {
-      const ValueFacts& value = value_facts(op.op->outputs[o]);
-      if (op.view_of[o] >= 0) {  // the same bytes under another name
-        made(value, microbatch) = {
-            made(value_facts(op.op->inputs[static_cast<size_t>(op.view_of[o])]), microbatch).content, microbatch};
+    const std::span<const OutputFacts> outputs = std::span(outputs_).subspan(op.first_output, op.output_count);
+    for (const OutputFacts& output : outputs) {
+      const ValueFacts& value = value_facts(output.value);
+      if (output.view_of >= 0) {  // the same bytes under another name
+        made(value, microbatch) = {made(value_facts(output.view_of), microbatch).content, microbatch};
         continue;
       }
       touch(number, run_of(value, microbatch), Access::write);
       write(value, microbatch, microbatch);
     }
-    check_outputs(*op.op);
-  }
-
-  // Outputs of one op that lie in each other's way.
-  void check_outputs(const Op& op) {
-    for (ValueId id : op.outputs) {
-      const ValueFacts& value = value_facts(id);
-      BUG_IF(!contents_.holds(run_of(value, action_->microbatch), made(value, action_->microbatch).content),
-             "after {}: outputs of {} overlap: %{} ({})", after_, op.path, id, value.value->path);
+    // Outputs of one op that lie in each other's way.
+    for (const OutputFacts& output : outputs) {
+      const ValueFacts& value = value_facts(output.value);
+      BUG_IF(!contents_.holds(run_of(value, microbatch), made(value, microbatch).content),
+             "after {}: outputs of {} overlap: %{} ({})", after_, walk_.op(number).path, output.value,
+             value.value->path);
     }
   }
 
   void read(int32_t number, const ValueFacts& facts) {
     const OpFacts& op = ops_[static_cast<size_t>(number)];
-    const Value& value = *facts.value;
     const int microbatch = action_->microbatch;
-    if (value.kind == ValueKind::feed && made(facts, microbatch).microbatch != microbatch) feed(facts);
+    if (facts.kind == ValueKind::feed && made(facts, microbatch).microbatch != microbatch) feed(facts);
     const Made& m = made(facts, microbatch);
-    BUG_IF(m.content == 0, "after {}: {} reads %{} ({}) before it is made", after_, op.op->path, value.id, value.path);
+    BUG_IF(m.content == 0, "after {}: {} reads %{} ({}) before it is made", after_, walk_.op(number).path,
+           facts.value->id, facts.value->path);
     bool of_microbatch =
         facts.is_of_microbatch && action_->region != RegionKind::update && m.microbatch != kAnyMicrobatch;
     BUG_IF(of_microbatch && m.microbatch != microbatch,
-           "after {}: {} reads %{} ({}) of microbatch {} for microbatch {}", after_, op.op->path, value.id, value.path,
-           m.microbatch, microbatch);
+           "after {}: {} reads %{} ({}) of microbatch {} for microbatch {}", after_, walk_.op(number).path,
+           facts.value->id, facts.value->path, m.microbatch, microbatch);
     const SegmentRun& bytes = run_of(facts, microbatch);
     BUG_IF(!contents_.holds(bytes, m.content), "after {}: {} reads %{} ({}), whose bytes were overwritten or freed",
-           after_, op.op->path, value.id, value.path);
+           after_, walk_.op(number).path, facts.value->id, facts.value->path);
     touch(number, bytes, Access::read);
     if (op.holds_inputs) pending_.push_back({number, static_cast<int>(slot(facts, microbatch)), bytes});
   }
@@ -312,6 +318,8 @@ class DryRun {
   ArenaContents contents_;
   std::vector<ValueFacts> values_;
   std::vector<OpFacts> ops_;             // by number
+  std::vector<InputFacts> inputs_;       // of all ops
+  std::vector<OutputFacts> outputs_;     // of all ops
   std::vector<Made> made_;               // by value and slot
   std::vector<ValueId> stored_;          // by value: the first of its versions
   std::vector<int> first_microbatches_;  // by region
