@@ -1,11 +1,13 @@
 #include "ir/verify_memory.h"
 
 #include <algorithm>
-#include <map>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "ir/alias.h"
+#include "ir/arena_contents.h"
 #include "ir/lane.h"
 #include "ir/walk.h"
 
@@ -13,73 +15,55 @@ namespace sextant {
 
 namespace {
 
-// Bytes [begin, end), counted so that no two arenas have one in common.
-struct Range {
-  int64_t begin = 0, end = 0;
-  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
-  bool empty() const { return begin >= end; }
-};
-
-using Content = int64_t;  // a number for what one run of one op has written; 0: nothing known
-
-// What every byte of the arenas holds.
-class Contents {
- public:
-  void write(const Range& range, Content content) {
-    if (range.empty()) return;
-    cut(range.begin);
-    cut(range.end);
-    pieces_.erase(pieces_.lower_bound(range.begin), pieces_.lower_bound(range.end));
-    pieces_[range.begin] = {range.end, content};
-  }
-  bool holds(const Range& range, Content content) const {
-    if (range.empty()) return true;
-    auto at = pieces_.upper_bound(range.begin);
-    if (at == pieces_.begin()) return false;
-    for (--at; at != pieces_.end() && at->first < range.end; ++at) {
-      if (at->second.content != content) return false;
-      if (at->second.end >= range.end) return true;
-      if (std::next(at) == pieces_.end() || std::next(at)->first != at->second.end) return false;
-    }
-    return false;
-  }
-
- private:
-  struct Piece {
-    int64_t end;
-    Content content;
-  };
-  // No piece reaches over `at` afterwards.
-  void cut(int64_t at) {
-    auto next = pieces_.upper_bound(at);
-    if (next == pieces_.begin()) return;
-    auto piece = std::prev(next);
-    if (piece->first == at || piece->second.end <= at) return;
-    Piece rest = piece->second;
-    piece->second.end = at;
-    pieces_.emplace_hint(next, at, rest);
-  }
-  std::map<int64_t, Piece> pieces_;  // by first byte
-};
-
 // An access that has not been seen to end: of an op on the comm lane, or of a message under way.
 struct Pending {
   int32_t op;
   int slot = -1;  // of a message
-  Range range;
+  SegmentRun run;
   bool writes = false;
+};
+
+// What the dry run asks about an op each time it starts. Facts of one kind lie side by side: a schedule starts ops
+// millions of times, and would else spend its time waiting for the memory that Op and Value are spread over.
+struct InputFacts {
+  ValueId value;
+  // Only its bytes are wanted, the op writes over them: always, or for the first microbatch of a step.
+  bool is_over = false, is_over_when_fresh = false;
+};
+struct OutputFacts {
+  ValueId value;
+  ValueId view_of = -1;  // the input whose bytes it names; -1: it has its own
+};
+struct OpFacts {
+  size_t first_input = 0, input_count = 0, first_output = 0, output_count = 0;
+  bool on_comm_lane = false, holds_inputs = false, starts_sum = false;
+  SegmentRun workspace;
 };
 
 class DryRun {
  public:
-  DryRun(const Program& program, std::string_view after) : program_(program), after_(after), walk_(program) {
-    made_.resize(program.values.size());
+  DryRun(const Program& program, std::string_view after)
+      : program_(program), after_(after), walk_(program), contents_(all_ranges(program), runs_) {
     find_stored();
     for (const Region& region : program.regions) first_microbatches_.push_back(first_microbatch(program, region));
+    size_t next = 0;
     for (const Value& value : program.values) {
-      made_[static_cast<size_t>(value.id)].resize(static_cast<size_t>(slots(value)));
-      if (is_persistent(value.kind)) write(value, 0, kAnyMicrobatch);  // as the step before left it
+      ValueFacts& facts = values_.emplace_back();
+      facts = {.value = &value,
+               .kind = value.kind,
+               .slots = slots(program, value),
+               .first_run = next,
+               .is_of_microbatch = value.kind == ValueKind::activation && origin_is_activation(value)};
+      next += static_cast<size_t>(facts.slots);
     }
+    made_.resize(next);
+    for (ValueFacts& facts : values_)
+      facts.first_made = values_[static_cast<size_t>(stored_[static_cast<size_t>(facts.value->id)])].first_run;
+    for (size_t number = 0; number < walk_.op_count(); ++number)
+      add_op(walk_.op(static_cast<int32_t>(number)), workspace_of(program, number) < 0 ? SegmentRun{} : runs_[next++]);
+    started_.resize(ops_.size(), 0);
+    for (const ValueFacts& facts : values_)
+      if (is_persistent(facts.value->kind)) write(facts, 0, kAnyMicrobatch);  // as the step before left it
   }
 
   void run() {
@@ -90,11 +74,11 @@ class DryRun {
         take(step);
       }
     });
-    for (const Value& value : program_.values)
-      if (value.kind == ValueKind::fetch && made_[static_cast<size_t>(value.id)][0].content != 0)
-        BUG_IF(!contents_.holds(range(value, 0), made_[static_cast<size_t>(value.id)][0].content),
-               "after {}: %{} ({}) is overwritten before the step ends and it is fetched", after_, value.id,
-               value.path);
+    for (const ValueFacts& facts : values_)
+      if (facts.value->kind == ValueKind::fetch && made_[facts.first_run].content != 0)
+        BUG_IF(!contents_.holds(runs_[facts.first_run], made_[facts.first_run].content),
+               "after {}: %{} ({}) is overwritten before the step ends and it is fetched", after_, facts.value->id,
+               facts.value->path);
   }
 
  private:
@@ -130,24 +114,72 @@ class DryRun {
 
   static constexpr int kAnyMicrobatch = -1;
   struct Made {
-    Content content = 0;
+    ArenaContents::Content content = 0;
     int microbatch = kAnyMicrobatch;
   };
 
-  int slots(const Value& value) const {
-    return value.buffer < 0 ? 1 : program_.buffers[static_cast<size_t>(value.buffer)].slots;
+  struct ValueFacts {
+    const Value* value = nullptr;
+    ValueKind kind = ValueKind::activation;
+    int slots = 1;
+    size_t first_run = 0;           // in runs_: its bytes in slot 0; those in the others follow
+    size_t first_made = 0;          // in made_: of the first of its versions
+    bool is_of_microbatch = false;  // whether what it holds is one microbatch's
+  };
+
+  static int slots(const Program& program, const Value& value) {
+    return value.buffer < 0 ? 1 : program.buffers[static_cast<size_t>(value.buffer)].slots;
   }
-  int slot(const Value& value, int microbatch) const { return std::max(0, microbatch) % slots(value); }
-  Range range(const Value& value, int slot) const {
-    if (value.buffer < 0) return {};
-    const Buffer& buffer = program_.buffers[static_cast<size_t>(value.buffer)];
-    int64_t begin = first_byte(buffer) + slot * buffer.bytes;
-    return {begin, begin + value.local_bytes().n};
+  static int32_t workspace_of(const Program& program, size_t number) {
+    return program.workspaces.empty() ? -1 : program.workspaces[number];
+  }
+  // Those of every value in each of its slots, then those of the workspaces, by op.
+  static std::vector<ByteRange> all_ranges(const Program& program) {
+    std::vector<ByteRange> ranges;
+    for (const Value& value : program.values)
+      for (int slot = 0; slot < slots(program, value); ++slot) {
+        if (value.buffer < 0) {
+          ranges.emplace_back();
+          continue;
+        }
+        const Buffer& buffer = program.buffers[static_cast<size_t>(value.buffer)];
+        int64_t begin = first_byte(buffer) + slot * buffer.bytes;
+        ranges.push_back({begin, begin + value.local_bytes().n});
+      }
+    for (int32_t workspace : program.workspaces) {
+      if (workspace < 0) continue;
+      const Buffer& scratch = program.buffers[static_cast<size_t>(workspace)];
+      ranges.push_back({first_byte(scratch), first_byte(scratch) + scratch.bytes});
+    }
+    return ranges;
   }
   static int64_t first_byte(const Buffer& buffer) {
     constexpr int64_t kBytesOfArena = int64_t{1} << 60;
     return static_cast<int64_t>(buffer.space) * kBytesOfArena + buffer.offset;
   }
+  void add_op(const Op& op, const SegmentRun& workspace) {
+    ops_.push_back({.first_input = inputs_.size(),
+                    .input_count = op.inputs.size(),
+                    .first_output = outputs_.size(),
+                    .output_count = op.outputs.size(),
+                    .on_comm_lane = on_comm_lane(op),
+                    .holds_inputs = op.def->holds_inputs,
+                    .starts_sum = starts_sum(op),
+                    .workspace = workspace});
+    for (ValueId id : op.inputs) inputs_.push_back({id});
+    for (ValueId id : op.outputs) outputs_.push_back({id});
+    if (!op.inputs.empty()) {
+      inputs_.back().is_over = writes_into(op);
+      inputs_.back().is_over_when_fresh = writes_into(op) || accumulates(op);
+    }
+    for (const Alias& alias : aliases_of(op)) {
+      InputFacts& input = inputs_[ops_.back().first_input + static_cast<size_t>(alias.input)];
+      OutputFacts& output = outputs_[ops_.back().first_output + static_cast<size_t>(alias.output)];
+      if (alias.rule == Alias::Rule::must && !accumulates(op)) input.is_over_when_fresh = true;
+      if (alias.rule == Alias::Rule::view && output.view_of < 0) output.view_of = input.value;
+    }
+  }
+
   // The versions of a value that is kept and changed in place (a sum of gradients, a weight, a cache) are one:
   // whichever an op names, it means what stands there now.
   void find_stored() {
@@ -161,14 +193,18 @@ class DryRun {
         }
   }
 
-  Made& made(const Value& value, int microbatch) {
-    ValueId id = stored_[static_cast<size_t>(value.id)];
-    return made_[static_cast<size_t>(id)][static_cast<size_t>(slot(value, microbatch))];
+  const ValueFacts& value_facts(ValueId id) const { return values_[static_cast<size_t>(id)]; }
+  static size_t slot(const ValueFacts& value, int microbatch) {
+    return static_cast<size_t>(std::max(0, microbatch) % value.slots);
   }
-  void write(const Value& value, int microbatch, int as) {
+  const SegmentRun& run_of(const ValueFacts& value, int microbatch) const {
+    return runs_[value.first_run + slot(value, microbatch)];
+  }
+  Made& made(const ValueFacts& value, int microbatch) { return made_[value.first_made + slot(value, microbatch)]; }
+  void write(const ValueFacts& value, int microbatch, int as) {
     Made& m = made(value, microbatch);
     m = {++last_content_, as};
-    contents_.write(range(value, slot(value, microbatch)), m.content);
+    contents_.write(run_of(value, microbatch), m.content);
   }
 
   void take(const WalkStep& step) {
@@ -177,16 +213,17 @@ class DryRun {
         std::erase_if(pending_, [](const Pending& p) { return p.slot >= 0; });
         return;
       case WalkStep::Kind::reclaim: {
-        int slot = send_slot(walk_.op(step.op));
-        std::erase_if(pending_, [&](const Pending& p) { return p.op == step.op && p.slot == slot; });
+        auto sent = static_cast<int>(slot(value_facts(walk_.op(step.op).inputs[0]), action_->microbatch));
+        std::erase_if(pending_, [&](const Pending& p) { return p.op == step.op && p.slot == sent; });
         return;
       }
       case WalkStep::Kind::wait:
-        BUG_IF(step.op < 0 || static_cast<size_t>(step.op) >= walk_.op_count() || !on_comm_lane(walk_.op(step.op)),
+        BUG_IF(step.op < 0 || static_cast<size_t>(step.op) >= ops_.size() ||
+                   !ops_[static_cast<size_t>(step.op)].on_comm_lane,
                "after {}: op {} is waited for, which is not on the comm lane", after_, step.op);
         // The lane keeps its order: what started before it has ended too.
-        if (auto at = started_.find(step.op); at != started_.end())
-          std::erase_if(pending_, [&](const Pending& p) { return p.slot < 0 && started_.at(p.op) <= at->second; });
+        if (int64_t at = started(step.op); at != 0)
+          std::erase_if(pending_, [&](const Pending& p) { return p.slot < 0 && started(p.op) <= at; });
         return;
       case WalkStep::Kind::start:
         start(step.op);
@@ -194,75 +231,56 @@ class DryRun {
     }
   }
 
-  int send_slot(const Op& op) const { return slot(program_[op.inputs[0]], action_->microbatch); }
+  int64_t& started(int32_t number) { return started_[static_cast<size_t>(number)]; }
 
   void start(int32_t number) {
-    const Op& op = walk_.op(number);
-    if (on_comm_lane(op)) started_[number] = ++clock_;
-    std::vector<bool> overwritten = overwritten_inputs(op);
-    for (size_t i = 0; i < op.inputs.size(); ++i)
-      if (!overwritten[i]) read(number, program_[op.inputs[i]]);
-    int32_t workspace = program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(number)];
-    if (workspace >= 0) {
-      const Buffer& scratch = program_.buffers[static_cast<size_t>(workspace)];
-      const Range bytes{first_byte(scratch), first_byte(scratch) + scratch.bytes};
-      touch(number, bytes, Access::write);
-      contents_.write(bytes, 0);
+    const OpFacts& op = ops_[static_cast<size_t>(number)];
+    const int microbatch = action_->microbatch;
+    if (op.on_comm_lane) started(number) = ++clock_;
+    // For the first microbatch of a step there is no sum yet.
+    bool fresh = op.starts_sum && first_microbatches_[*walk_.region_of(*action_)] == microbatch;
+    for (const InputFacts& input : std::span(inputs_).subspan(op.first_input, op.input_count))
+      if (!(fresh ? input.is_over_when_fresh : input.is_over)) read(number, value_facts(input.value));
+    if (!op.workspace.empty()) {
+      touch(number, op.workspace, Access::write);
+      contents_.write(op.workspace, 0);
     }
-    std::vector<Alias> aliases = aliases_of(op);
-    for (size_t o = 0; o < op.outputs.size(); ++o) {
-      const Value& value = program_[op.outputs[o]];
-      auto view = std::find_if(aliases.begin(), aliases.end(), [&](const Alias& a) {
-        return a.rule == Alias::Rule::view && a.output == static_cast<int>(o);
-      });
-      if (view != aliases.end()) {  // the same bytes under another name
-        made(value, action_->microbatch) = {
-            made(program_[op.inputs[static_cast<size_t>(view->input)]], action_->microbatch).content,
-            action_->microbatch};
+    const std::span<const OutputFacts> outputs = std::span(outputs_).subspan(op.first_output, op.output_count);
+    for (const OutputFacts& output : outputs) {
+      const ValueFacts& value = value_facts(output.value);
+      if (output.view_of >= 0) {  // the same bytes under another name
+        made(value, microbatch) = {made(value_facts(output.view_of), microbatch).content, microbatch};
         continue;
       }
-      touch(number, range(value, slot(value, action_->microbatch)), Access::write);
-      write(value, action_->microbatch, action_->microbatch);
+      touch(number, run_of(value, microbatch), Access::write);
+      write(value, microbatch, microbatch);
     }
-    check_outputs(op);
-  }
-
-  // Outputs of one op that lie in each other's way.
-  void check_outputs(const Op& op) {
-    for (ValueId id : op.outputs) {
-      const Value& value = program_[id];
-      BUG_IF(!contents_.holds(range(value, slot(value, action_->microbatch)), made(value, action_->microbatch).content),
-             "after {}: outputs of {} overlap: %{} ({})", after_, op.path, id, value.path);
+    // Outputs of one op that lie in each other's way.
+    for (const OutputFacts& output : outputs) {
+      const ValueFacts& value = value_facts(output.value);
+      BUG_IF(!contents_.holds(run_of(value, microbatch), made(value, microbatch).content),
+             "after {}: outputs of {} overlap: %{} ({})", after_, walk_.op(number).path, output.value,
+             value.value->path);
     }
   }
 
-  // Inputs of which only the bytes are wanted: the op writes its result over them.
-  std::vector<bool> overwritten_inputs(const Op& op) const {
-    std::vector<bool> over(op.inputs.size(), false);
-    bool fresh = starts_sum(op) && first_microbatches_[*walk_.region_of(*action_)] == action_->microbatch;
-    if (!op.inputs.empty() && (writes_into(op) || (accumulates(op) && fresh))) over.back() = true;
-    if (fresh && !accumulates(op))
-      for (const Alias& alias : aliases_of(op))
-        if (alias.rule == Alias::Rule::must) over[static_cast<size_t>(alias.input)] = true;
-    return over;
-  }
-
-  void read(int32_t number, const Value& value) {
-    const Op& op = walk_.op(number);
-    if (value.kind == ValueKind::feed && made(value, action_->microbatch).microbatch != action_->microbatch)
-      feed(value);
-    const Made& m = made(value, action_->microbatch);
-    BUG_IF(m.content == 0, "after {}: {} reads %{} ({}) before it is made", after_, op.path, value.id, value.path);
-    bool of_microbatch = value.kind == ValueKind::activation && action_->region != RegionKind::update &&
-                         m.microbatch != kAnyMicrobatch && origin_is_activation(value);
-    BUG_IF(of_microbatch && m.microbatch != action_->microbatch,
-           "after {}: {} reads %{} ({}) of microbatch {} for microbatch {}", after_, op.path, value.id, value.path,
-           m.microbatch, action_->microbatch);
-    BUG_IF(!contents_.holds(range(value, slot(value, action_->microbatch)), m.content),
-           "after {}: {} reads %{} ({}), whose bytes were overwritten or freed", after_, op.path, value.id, value.path);
-    touch(number, range(value, slot(value, action_->microbatch)), Access::read);
-    if (op.def->holds_inputs)
-      pending_.push_back({number, slot(value, action_->microbatch), range(value, slot(value, action_->microbatch))});
+  void read(int32_t number, const ValueFacts& facts) {
+    const OpFacts& op = ops_[static_cast<size_t>(number)];
+    const int microbatch = action_->microbatch;
+    if (facts.kind == ValueKind::feed && made(facts, microbatch).microbatch != microbatch) feed(facts);
+    const Made& m = made(facts, microbatch);
+    BUG_IF(m.content == 0, "after {}: {} reads %{} ({}) before it is made", after_, walk_.op(number).path,
+           facts.value->id, facts.value->path);
+    bool of_microbatch =
+        facts.is_of_microbatch && action_->region != RegionKind::update && m.microbatch != kAnyMicrobatch;
+    BUG_IF(of_microbatch && m.microbatch != microbatch,
+           "after {}: {} reads %{} ({}) of microbatch {} for microbatch {}", after_, walk_.op(number).path,
+           facts.value->id, facts.value->path, m.microbatch, microbatch);
+    const SegmentRun& bytes = run_of(facts, microbatch);
+    BUG_IF(!contents_.holds(bytes, m.content), "after {}: {} reads %{} ({}), whose bytes were overwritten or freed",
+           after_, walk_.op(number).path, facts.value->id, facts.value->path);
+    touch(number, bytes, Access::read);
+    if (op.holds_inputs) pending_.push_back({number, static_cast<int>(slot(facts, microbatch)), bytes});
   }
 
   // Versions of a sum over microbatches are activations that live in a gradient's buffer.
@@ -273,18 +291,18 @@ class DryRun {
   }
 
   // The host writes a feed before the first action that reads it.
-  void feed(const Value& value) {
-    touch(-1, range(value, slot(value, action_->microbatch)), Access::write);
+  void feed(const ValueFacts& value) {
+    touch(-1, run_of(value, action_->microbatch), Access::write);
     write(value, action_->microbatch, action_->microbatch);
   }
 
   enum class Access : uint8_t { read, write };
 
-  void touch(int32_t number, const Range& bytes, Access access) {
+  void touch(int32_t number, const SegmentRun& bytes, Access access) {
     if (bytes.empty()) return;
-    bool comm = number >= 0 && on_comm_lane(walk_.op(number));
+    bool comm = number >= 0 && ops_[static_cast<size_t>(number)].on_comm_lane;
     for (const Pending& p : pending_) {
-      if (!p.range.meets(bytes) || (access == Access::read && !p.writes)) continue;
+      if (!p.run.meets(bytes) || (access == Access::read && !p.writes)) continue;
       if (comm && p.slot < 0) continue;  // the lane keeps its order
       BUG("after {}: {} {} bytes that {} still {}: a wait is missing", after_,
           number < 0 ? std::string("a feed") : walk_.op(number).path, access == Access::read ? "reads" : "writes",
@@ -296,14 +314,19 @@ class DryRun {
   const Program& program_;
   std::string_view after_;
   Walk walk_;
-  Contents contents_;
-  std::vector<std::vector<Made>> made_;  // by value and slot
+  std::vector<SegmentRun> runs_;  // in the order of all_ranges
+  ArenaContents contents_;
+  std::vector<ValueFacts> values_;
+  std::vector<OpFacts> ops_;             // by number
+  std::vector<InputFacts> inputs_;       // of all ops
+  std::vector<OutputFacts> outputs_;     // of all ops
+  std::vector<Made> made_;               // by value and slot
   std::vector<ValueId> stored_;          // by value: the first of its versions
   std::vector<int> first_microbatches_;  // by region
   std::vector<Pending> pending_;
-  std::map<int32_t, int64_t> started_;  // ops of the comm lane, in the order of their latest runs
+  std::vector<int64_t> started_;  // by op of the comm lane: when it last ran; 0: not yet
   const Action* action_ = nullptr;
-  Content last_content_ = 0;
+  ArenaContents::Content last_content_ = 0;
   int64_t clock_ = 0;
 };
 

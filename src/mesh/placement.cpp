@@ -132,7 +132,10 @@ int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layou
     for (const std::vector<Span>& sender : held_by_group(shape[dim], from, dim, mesh, axes))
       for (const std::vector<Span>& receiver : receivers) {
         int64_t count = 0;
-        for (const Shared& shared : shared_spans(sender, receiver)) count += shared.count;
+        for (const Span& a : sender)
+          for (const Span& b : receiver)
+            count +=
+                std::max<int64_t>(0, std::min(a.global + a.count, b.global + b.count) - std::max(a.global, b.global));
         most = std::max(most, count);
       }
     product *= most;

@@ -60,7 +60,7 @@ class EveryVerbOutput : public testing::Test {
     std::string tiny = config_path("tiny-llama.toml"), run = place / "run", text = place / "my.txt",
                 tokenizer = place / "tokenizer.json", result = place / "gemm.json",
                 data = fmt::format(" data.cache={} data.stories_bytes=60000", place / "cache"),
-                fast = " --device cpu --threads 1 --seconds 0.001";
+                small = " model.layers=1", fast = " --device cpu --threads 1 --seconds 0.001";
     return {
         {"new", "new --preset gpt2"},
         {"train", tiny_train(place, "train.steps=2")},
@@ -74,11 +74,11 @@ class EveryVerbOutput : public testing::Test {
         {"data trace", fmt::format("data trace {} --step 1", run)},
         {"data order", fmt::format("data order {} --samples 3 {}", tiny, data)},
         {"plan", fmt::format("plan {} --machine h100-sxm --search --devices 2 --only tp=1", tiny)},
-        {"ask largest", "ask largest --machine v100-sxm2 --devices 1 batch.seq=512 --only recompute=full"},
-        {"ask devices", "ask devices gpt2 --machine h200 --tokens 10B --days 30 --only tp=1"},
+        {"ask largest", "ask largest --machine v100-sxm2 --devices 1 batch.seq=512 --only recompute=full" + small},
+        {"ask devices", "ask devices gpt2 --machine h200 --tokens 10B --days 30 --only tp=1" + small},
         {"ask what-if",
-         "ask what-if gpt2 --machine h200 --devices 2 --tokens 10B --only tp=1 --only pp=1 --change price=x2"},
-        {"ask cost", "ask cost gpt2 --machine h200 --devices 2 --tokens 10B --only tp=1 --only pp=1"},
+         "ask what-if gpt2 --machine h200 --devices 1 --tokens 10B --only recompute=full --change price=x2" + small},
+        {"ask cost", "ask cost gpt2 --machine h200 --devices 1 --tokens 10B --only recompute=full" + small},
         {"explain", "explain " + tiny},
         {"launch", fmt::format("launch {} --slurm", tiny)},
         {"bench gemm", "bench gemm --shape 256x256x256" + fast},
