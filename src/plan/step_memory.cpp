@@ -28,9 +28,10 @@ struct OpRange {
 // Where the ops that touch a buffer stand.
 struct BufferUse {
   std::vector<std::optional<OpRange>> by_region;
-  bool once = false;     // some op touches it for one microbatch only: it serves all of them
-  bool fed = false;      // to no forward: it is there from the start of the step
-  bool fetched = false;  // it is read when the step has ended
+  bool once = false;      // some op touches it for one microbatch only: it serves all of them
+  bool fed = false;       // to no forward: it is there from the start of the step
+  bool fetched = false;   // it is read when the step has ended
+  bool gradient = false;  // it lasts to the end of the step
 };
 
 class StepWalk {
@@ -115,6 +116,7 @@ class StepWalk {
             if (value.buffer < 0) continue;
             BufferUse& use = uses[static_cast<size_t>(value.buffer)];
             use.fetched |= value.kind == ValueKind::fetch;
+            use.gradient |= is_step_sum(value.kind);
             int first = touching[static_cast<size_t>(id)].front();
             use.fed |= value.kind == ValueKind::feed &&
                        program_.regions[static_cast<size_t>(first)].kind != RegionKind::forward;
@@ -148,16 +150,18 @@ class StepWalk {
     std::ranges::sort(regions, {}, [&](size_t r) { return first_action_[r]; });
     size_t first = regions.front(), last = regions.back();
     // What a region makes once may go on into the update; of several microbatches it then is a sum over them.
-    bool sums = program_.regions[last].kind == RegionKind::update && last_action_[first] > first_action_[first];
+    bool sums = (use.gradient || program_.regions[last].kind == RegionKind::update) &&
+                last_action_[first] > first_action_[first];
     bool of_the_step = use.once || use.fed || use.fetched || sums;
     if (of_the_step) {
-      int end = use.fetched ? static_cast<int>(program_.schedule.size()) - 1 : 0;
+      int end = use.fetched || use.gradient ? static_cast<int>(program_.schedule.size()) - 1 : 0;
       for (size_t r : regions) end = std::max(end, last_action_[r]);
       at_action_[use.fed ? 0 : static_cast<size_t>(first_action_[first])].*part += buffer.total_bytes();
       at_action_[static_cast<size_t>(end) + 1].*part -= buffer.total_bytes();
       return;
     }
     in_region_[first][static_cast<size_t>(use.by_region[first]->first)].*part += buffer.bytes;
+    if (use.gradient) return;
     in_region_[last][static_cast<size_t>(use.by_region[last]->last) + 1].*part -= buffer.bytes;
   }
 
