@@ -10,13 +10,12 @@
 #include "answers/loss_cost.h"
 #include "answers/what_if.h"
 #include "app/json_output.h"
-#include "app/version.h"
+#include "app/page_origin.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
-#include "events/run_event.h"
 #include "laws/fit.h"
 #include "laws/quantity.h"
 #include "view/pages/what_if_html.h"
@@ -46,17 +45,6 @@ double asked_tokens(const std::string& text) {
 
 ParametricLaw law_of(const std::string& fit) {
   return fit.empty() ? besiroglu() : fit_law(runs_from_csv(read_file(fit), fit), fit).law;
-}
-
-std::string command_of(const AskWhatIfArguments& a) {
-  std::string line = fmt::format("sextant ask what-if {}", a.model);
-  for (const std::string& override : a.overrides) line += " " + override;
-  line += fmt::format(" --machine {} --devices {} --tokens {}", a.place.machine, a.devices, a.tokens);
-  if (!a.place.profile.empty()) line += " --software " + a.place.profile;
-  for (const std::string& only : a.place.only) line += " --only " + only;
-  if (a.place.price > 0) line += fmt::format(" --price {:g}", a.place.price);
-  for (const std::string& change : a.changes) line += " --change " + change;
-  return line;
 }
 
 }  // namespace
@@ -90,10 +78,9 @@ void ask_what_if_verb(const AskWhatIfArguments& a) {
                            .changes = changes});
   a.place.json ? print_json(what_if_json(answer)) : fmt::print("{}", what_if_text(answer));
   if (a.report.empty()) return;
-  write_file_atomically(a.report, what_if_html({.answer = answer,
-                                                .command = command_of(a),
-                                                .version = version_number(),
-                                                .date = utc_now().substr(0, std::string_view("2026-11-18").size())}));
+  write_file_atomically(
+      a.report,
+      what_if_html({.answer = answer, .origin = page_origin(answer.rows.front().plan->model, "", a.command)}));
   if (!a.place.json && a.place.verbosity != Verbosity::quiet) fmt::print("written     {}\n", printable(a.report));
 }
 

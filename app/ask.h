@@ -49,7 +49,8 @@ struct AskWhatIfArguments {
   int64_t devices = 0;
   std::string tokens;
   std::vector<std::string> changes;
-  std::string report;  // an HTML file to write
+  std::string report;   // an HTML file to write
+  std::string command;  // all that was typed
 };
 void ask_what_if_verb(const AskWhatIfArguments& arguments);
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "answers/plan_grid.h"
 #include "app/ask.h"
 #include "app/bench.h"
 #include "app/documentation_options.h"
@@ -22,6 +23,7 @@
 #include "app/new_options.h"
 #include "app/output.h"
 #include "app/output_file.h"
+#include "app/page_origin.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
@@ -208,6 +210,14 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   add_quiet(*verb, a.verbosity, "no progress of --search, and no list of files written");
   verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file")
       ->check(output_file("--report"));
+  verb->add_option("--vary", a.vary,
+                   "with --report, of a plan: values to choose from on the page, such as devices=64,128 batch.seq=8192 "
+                   "mesh.tp=4,8 (may be repeated) [half and twice the devices, batch.sequences and batch.seq]")
+      ->allow_extra_args(false);
+  verb->add_option("--layouts", a.layouts,
+                   "with --report, of a plan: so many layouts of a search to choose from on the page [those next to "
+                   "the config's]")
+      ->check(CLI::Range(int64_t{0}, kMostGridLayouts));
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto")->check(output_file("--trace"));
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)")->check(output_file("--timeline"));
   verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)")
@@ -540,6 +550,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   ListArguments list;
   NewArguments fresh;
   DocumentationArguments documentation;
+  plan.command = ask.what_if.command = command_text(argc, argv);
   ExitCode exit_code = ExitCode::finished;
   add_new(app, fresh);
   add_train(app, train, processes, exit_code);

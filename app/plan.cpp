@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/device.h"
+#include "app/page_origin.h"
 #include "app/plan_options.h"
+#include "app/plan_page.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -24,7 +27,6 @@
 #include "train/data/dataset.h"
 #include "validate/known_run.h"
 #include "view/chrome_trace.h"
-#include "view/pages/plan_html.h"
 #include "view/pages/plan_pictures.h"
 #include "view/pages/search_html.h"
 
@@ -43,6 +45,13 @@ void print_laws(const PlanArguments& a) {
                       .inference_tokens = quantity(a.inference_tokens, "--inference-tokens").value_or(0),
                       .fit_csv = a.fit};
   fmt::print("{}", a.json ? laws_json(request) : laws_text(request));
+}
+
+// What the page of a plan is told is nothing to a plan without one.
+void require_report(const PlanArguments& a) {
+  for (const char* option : {"--vary", "--layouts"})
+    if (a.report.empty() && std::ranges::count(a.given, option) > 0)
+      throw UserError({.place = option, .got = "requires --report", .expected = "--report FILE"});
 }
 
 void require_machine(const PlanArguments& a) {
@@ -119,7 +128,8 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                             fmt::print(stderr, "{}\n", text);
                                         }});
   fmt::print("{}", a.json ? search_json(result) : search_text(result));
-  if (!a.report.empty()) write_and_tell(a, a.report, search_html(result));
+  if (!a.report.empty())
+    write_and_tell(a, a.report, search_html(result, page_origin(model_name(run, spec), a.config, a.command)));
   const Candidate& best = result.best.front();
   if (!a.write.empty())
     write_and_tell(
@@ -141,9 +151,9 @@ ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& sp
   return serving.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
-void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const PlanTarget& place,
-                    const Trace& trace) {
-  const Machine* machine = place.machine ? &*place.machine : nullptr;
+void write_pictures(const PlanPageParts& parts) {
+  const PlanArguments& a = parts.arguments;
+  const RunPlan& plan = parts.plan;
   auto write = [&](const std::string& file, const auto& make) {
     if (!file.empty()) write_and_tell(a, file, make());
   };
@@ -152,17 +162,11 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
     if (!file.empty())
       fmt::print(stderr, "{}: {} is not written: what does not fit has no step to draw\n", option, file);
   };
-  write_step(a.trace, "--trace", [&] { return chrome_trace(trace); });
-  write_step(a.timeline, "--timeline", [&] { return step_timeline_svg(plan, trace); });
-  write(a.memory_timeline, [&] { return memory_svg(memory_picture(plan, lowered)); });
-  write(a.mesh, [&] { return mesh_svg(mesh_picture(plan, lowered, machine)); });
-  write(a.report, [&] {
-    return plan_html({.plan = plan,
-                      .lowered = lowered,
-                      .machine = machine,
-                      .profile = machine ? &place.profile : nullptr,
-                      .trace = machine ? &trace : nullptr});
-  });
+  write_step(a.trace, "--trace", [&] { return chrome_trace(parts.trace); });
+  write_step(a.timeline, "--timeline", [&] { return step_timeline_svg(plan, parts.trace); });
+  write(a.memory_timeline, [&] { return memory_svg(memory_picture(plan, parts.request.lowered)); });
+  write(a.mesh, [&] { return mesh_svg(mesh_picture(plan, parts.request.lowered, parts.machine)); });
+  write(a.report, [&] { return plan_page(parts); });
 }
 
 ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
@@ -177,20 +181,28 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
   SimResult simulated;
   std::optional<IntervalModel> intervals;
   if (place.machine) intervals = load_interval_model();
-  RunPlan plan = make_plan(
-      {.run = run,
-       .lowered = lowered,
-       .machine = place.machine ? &*place.machine : nullptr,
-       .profile = &place.profile,
-       .token_budget = quantity(a.tokens, "--tokens").value_or(0),
-       .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
-       .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter},
-       .intervals = intervals ? &*intervals : nullptr},
-      &simulated);
+  PlanRequest request{
+      .run = run,
+      .lowered = lowered,
+      .machine = place.machine ? &*place.machine : nullptr,
+      .profile = &place.profile,
+      .token_budget = quantity(a.tokens, "--tokens").value_or(0),
+      .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
+      .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter},
+      .intervals = intervals ? &*intervals : nullptr};
+  RunPlan plan = make_plan(request, &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
   // What takes less of the device has no more room on the host.
   if (!plan.fits_device() && !a.json) print_what_would_fit(run, spec, place, target);
-  write_pictures(a, plan, lowered, place, simulated.trace);
+  write_pictures({.arguments = a,
+                  .run = run,
+                  .spec = spec,
+                  .machine = request.machine,
+                  .profile = place.profile,
+                  .target = [&](const RunConfig& other, int ranks) { return target_at(place, other, ranks); },
+                  .request = request,
+                  .plan = plan,
+                  .trace = simulated.trace});
   return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
@@ -218,6 +230,7 @@ ExitCode plan_verb(const PlanArguments& a) {
          .got = "no config",
          .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate, --published"});
   require_machine(a);
+  require_report(a);
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
   PlanTarget place = place_of(a, spec);

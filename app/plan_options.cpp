@@ -28,13 +28,15 @@ using enum PlanMode;
 constexpr ModeSet kOfConfig = in(plan, search, serve);
 constexpr ModeSet kOfRuns = in(validate, judge_search, calibrate, hold_out);
 
-constexpr std::array<OptionUse, 29> kOptions{{
+constexpr std::array<OptionUse, 31> kOptions{{
     {"config", kOfConfig},
     {"overrides", kOfConfig},
     {"--json", kOfConfig | in(laws, validate, judge_search, published)},
     {"--machine", kOfConfig | in(calibrate, hold_out)},
     {"--software", kOfConfig},
     {"--report", in(plan, search, validate)},
+    {"--vary", in(plan)},
+    {"--layouts", in(plan)},
     {"--trace", in(plan)},
     {"--timeline", in(plan)},
     {"--memory-timeline", in(plan)},
@@ -60,8 +62,9 @@ constexpr std::array<OptionUse, 29> kOptions{{
     {"--fit", in(laws)},
 }};
 
-constexpr std::array<std::string_view, 9> kNeedMachine{
-    "--software", "--imbalance", "--trace", "--timeline", "--straggler", "--jitter", "--search", "--serve", "--tokens"};
+constexpr std::array<std::string_view, 10> kNeedMachine{"--software", "--layouts",   "--imbalance", "--trace",
+                                                        "--timeline", "--straggler", "--jitter",    "--search",
+                                                        "--serve",    "--tokens"};
 
 }  // namespace
 

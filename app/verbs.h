@@ -79,11 +79,13 @@ struct PlanArguments {
   std::string config;
   std::vector<std::string> overrides;
   bool json = false;
-  std::string machine;   // a name of machines/ or a file; empty: none, and no times
-  std::string profile;   // whose software; empty: ours
-  std::string report;    // an HTML file to write
-  std::string trace;     // the simulated step, for Perfetto
-  std::string timeline;  // SVG files to draw into
+  std::string machine;            // a name of machines/ or a file; empty: none, and no times
+  std::string profile;            // whose software; empty: ours
+  std::string report;             // an HTML file to write
+  std::vector<std::string> vary;  // for the page of a plan: "batch.seq=4096,8192"
+  int64_t layouts = -1;           // for it, of a search; -1: not given
+  std::string trace;              // the simulated step, for Perfetto
+  std::string timeline;           // SVG files to draw into
   std::string memory_timeline;
   std::string mesh;
   bool hold_out = false;  // with validate
@@ -102,6 +104,7 @@ struct PlanArguments {
   int64_t prompt = 0, context = 0;  // 0: not given
   Verbosity verbosity = Verbosity::usual;
   std::vector<std::string> given;  // names of the options on the command line
+  std::string command;             // all of it, as text
 };
 ExitCode plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);

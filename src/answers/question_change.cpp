@@ -97,8 +97,8 @@ void change_seq(const QuestionChange& change, const ChangeableQuestion& from, Ch
   overrides.push_back(fmt::format("batch.seq={}", seq));
   overrides.push_back(fmt::format("batch.sequences={}", tokens / seq));
   to.remark = fmt::format("{} sequences, for as many tokens a step", tokens / seq);
-  if (seq > to.asked.spec.max_seq && why_no_rope(to.asked.spec.architecture).empty()) {
-    overrides.push_back(fmt::format("model.max_seq={}", seq));
+  if (std::string positions = positions_for(to.asked.spec, seq); !positions.empty()) {
+    overrides.push_back(std::move(positions));
     to.remark += fmt::format("; the model's own positions end at {}", to.asked.spec.max_seq);
   }
   to.asked = asked_run(from.model, overrides, to.devices);
@@ -139,6 +139,11 @@ std::vector<QuestionChange> changes_of(const std::vector<std::string>& texts, st
                        .expected = "values with one comma between them"});
   }
   return changes;
+}
+
+std::string positions_for(const ModelSpec& spec, int64_t seq) {
+  bool lacks = seq > spec.max_seq && why_no_rope(spec.architecture).empty();
+  return lacks ? fmt::format("model.max_seq={}", seq) : "";
 }
 
 Machine with_network(Machine machine, const std::string& value) {

@@ -1,29 +1,13 @@
 #include "plan/memory_moments.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/lifetime.h"
+#include "plan/buffer_parts.h"
 
 namespace sextant {
 
 namespace {
-
-// Buffers of weights that were gathered or streamed, and of everything on its way to other ranks.
-std::set<int32_t> communication_buffers(const Program& program) {
-  std::set<int32_t> found;
-  for (const Region& region : program.regions)
-    for (const Op& op : region.ops) {
-      if (!op.def->message && !op.def->between_spaces) continue;
-      for (ValueId id : op.outputs) {
-        const Value& value = program[id];
-        bool gathers = !op.inputs.empty() && program[op.inputs[0]].kind == ValueKind::parameter;
-        bool receives = op.inputs.empty();
-        if (value.buffer >= 0 && (gathers || receives) && !is_persistent(value.kind)) found.insert(value.buffer);
-      }
-    }
-  return found;
-}
 
 struct Span {
   int first = -1, last = -1;
@@ -48,21 +32,6 @@ std::vector<Span> buffer_spans(const Program& program, int ops) {
   return spans;
 }
 
-int64_t& part_for(MemoryParts& parts, BufferClass kind, bool communicates) {
-  switch (kind) {
-    case BufferClass::weights:
-      return parts.weights;
-    case BufferClass::gradients:
-      return parts.gradients;
-    case BufferClass::optimizer:
-      return parts.optimizer;
-    case BufferClass::workspace:
-      return parts.scratch;
-    default:
-      return communicates ? parts.communication : parts.activations;
-  }
-}
-
 }  // namespace
 
 std::vector<MemoryMoment> memory_moments(const Program& program) {
@@ -70,19 +39,17 @@ std::vector<MemoryMoment> memory_moments(const Program& program) {
   for (const Region& region : program.regions)
     for (const Op& op : region.ops) moments.push_back({op.path, region.kind, {}});
   std::vector<Span> spans = buffer_spans(program, static_cast<int>(moments.size()));
-  std::set<int32_t> communication = communication_buffers(program);
+  std::vector<MemoryPart> part_of = parts_of_buffers(program);
   // What begins and what ends at each op, summed up from the first to the last.
   std::vector<MemoryParts> change(moments.size() + 1);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.space != MemorySpace::device) continue;
-    bool persistent = buffer.kind == BufferClass::weights || buffer.kind == BufferClass::gradients ||
-                      buffer.kind == BufferClass::optimizer || buffer.kind == BufferClass::cache;
-    Span span = persistent && !moments.empty() ? Span{0, static_cast<int>(moments.size()) - 1} : spans[i];
+    Span span =
+        is_held_throughout(buffer.kind) && !moments.empty() ? Span{0, static_cast<int>(moments.size()) - 1} : spans[i];
     if (span.first < 0) continue;
-    bool communicates = communication.contains(static_cast<int32_t>(i));
-    part_for(change[static_cast<size_t>(span.first)], buffer.kind, communicates) += buffer.total_bytes();
-    part_for(change[static_cast<size_t>(span.last) + 1], buffer.kind, communicates) -= buffer.total_bytes();
+    change[static_cast<size_t>(span.first)].*part_of[i] += buffer.total_bytes();
+    change[static_cast<size_t>(span.last) + 1].*part_of[i] -= buffer.total_bytes();
   }
   MemoryParts now;
   for (size_t i = 0; i < moments.size(); ++i) {

@@ -18,12 +18,12 @@ constexpr double kPlot = kWidth - kLeft - kRight, kTall = kHeight - kTop - kBott
 constexpr size_t kMostPanels = 8;
 constexpr size_t kColumns = 320;  // more moments than this are drawn by the fullest of each column
 constexpr size_t kTooltips = 64;
+constexpr size_t kMostPhases = 12;   // a step that changes between them more often does not name them
 constexpr double kLimitInSight = 3;  // a limit this many times what is used would flatten everything
 
 constexpr std::array<std::string_view, kMemoryUses> kNames = {"weights",     "gradients", "optimizer",
                                                               "activations", "messages",  "scratch"};
 constexpr std::array<int, kMemoryUses> kColours = {0, 2, 3, 1, 5, 6};
-constexpr int kOutsideColour = 8;
 
 int64_t fullest(const MemoryPanel& panel) {
   int64_t most = panel.allocated;
@@ -145,7 +145,19 @@ class Panel {
     svg_->put("Z\"/>\n");
   }
 
+  size_t phase_count() const {
+    size_t count = 0;
+    for (size_t c = 0; c < kept_.size(); ++c) count += c == 0 || at(c).phase != at(c - 1).phase;
+    return count;
+  }
+
   void phases() {
+    svg_->put("<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
+              kWidth - kRight, y(0), y(0));
+    if (phase_count() > kMostPhases) {
+      svg_->put("<text class=\"quiet\" x=\"{:.0f}\" y=\"{:.1f}\">ops of the step, in order</text>\n", kLeft, y(0) + 15);
+      return;
+    }
     for (size_t c = 0, start = 0; c < kept_.size(); ++c) {
       if (c + 1 < kept_.size() && at(c + 1).phase == at(c).phase) continue;
       if (start > 0)
@@ -159,8 +171,6 @@ class Panel {
                   (x(start) + x(c + 1)) / 2, y(0) + 15, escaped(name));
       start = c + 1;
     }
-    svg_->put("<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
-              kWidth - kRight, y(0), y(0));
   }
 
   void lines() {
@@ -223,6 +233,14 @@ class Panel {
 };
 
 }  // namespace
+
+std::string_view name_of(MemoryUse use) {
+  return kNames[static_cast<size_t>(use)];
+}
+
+int colour_of(MemoryUse use) {
+  return kColours[static_cast<size_t>(use)];
+}
 
 int64_t MemoryPoint::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});

@@ -6,12 +6,17 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
 
 enum class MemoryUse : uint8_t { weights, gradients, optimizer, activations, communication, scratch };
 inline constexpr size_t kMemoryUses = 6;
+std::string_view name_of(MemoryUse use);
+// The class ("c3") of the pictures' style that it is drawn in.
+int colour_of(MemoryUse use);
+inline constexpr int kOutsideColour = 8;  // of what lies beside the arena
 
 struct MemoryPoint {
   std::string path;   // of the op

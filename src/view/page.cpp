@@ -37,6 +37,7 @@ th:first-child, td:first-child, th.words, td.words { text-align: left; overflow-
 td.words { min-width: 14em; }
 td:not(:first-child):not(.words) { white-space: nowrap; }
 tr.total td { font-weight: 600; }
+code { font-size: 0.9em; overflow-wrap: anywhere; }
 summary { cursor: pointer; padding: 4px 0; }
 footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
 @media (max-width: 480px) { main { padding: 10px; } section { padding: 10px; } .figures { grid-template-columns: 1fr 1fr; } .figures b { font-size: 1.15rem; } table { font-size: 0.84rem; }
@@ -83,8 +84,9 @@ void Page::lead(std::string_view text) {
   text_ += fmt::format("<p class=\"lead\">{}</p>\n", escaped(text));
 }
 
-void Page::figures(const std::vector<PageFigure>& figures) {
-  text_ += "<div class=\"figures\">\n";
+void Page::figures(const std::vector<PageFigure>& figures, std::string_view id) {
+  text_ += fmt::format("<div class=\"figures\"{}>\n",
+                       id.empty() ? "" : fmt::format(" id=\"{}\" aria-live=\"polite\"", escaped(id)));
   for (const PageFigure& figure : figures)
     text_ += fmt::format("<div{}><b>{}</b><span>{}</span></div>\n",
                          figure.mood == Mood::good  ? " class=\"good\""
@@ -120,6 +122,17 @@ void Page::table(const PageTable& table) {
 
 void Page::folded(std::string_view summary, const PageTable& table) {
   text_ += fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), table_text(table));
+}
+
+void Page::insert(std::string_view html) {
+  text_ += html;
+}
+
+void Page::made_by(const PageOrigin& origin) {
+  section("Made by");
+  std::string config = origin.config.empty() ? "" : fmt::format(", config {}", origin.config);
+  text_ += fmt::format("<p>Model {}{}; sextant {}, {}.</p>\n<p><code>{}</code></p>\n", escaped(origin.model),
+                       escaped(config), escaped(origin.version), escaped(origin.date), escaped(origin.command));
 }
 
 std::string Page::finish() && {

@@ -30,12 +30,19 @@ struct PageTable {
   bool ends_in_text = false;  // the last column is sentences: on a phone they stand below their row
 };
 
+// Where a page comes from.
+struct PageOrigin {
+  std::string model, config;  // the second may be empty
+  std::string command, version, date;
+};
+
 class Page {
  public:
   explicit Page(std::string_view title);
 
   void lead(std::string_view text);  // a sentence under the title
-  void figures(const std::vector<PageFigure>& figures);
+  // `id` for a script that shows others in their place.
+  void figures(const std::vector<PageFigure>& figures, std::string_view id = "");
   void section(std::string_view heading);
   void paragraph(std::string_view text);
   // Wider than a phone: it scrolls there. `caption` may be empty.
@@ -45,6 +52,10 @@ class Page {
   void table(const PageTable& table);
   // Closed until it is opened.
   void folded(std::string_view summary, const PageTable& table);
+
+  // Elements of HTML as they are.
+  void insert(std::string_view html);
+  void made_by(const PageOrigin& origin);  // a section of its own
 
   std::string finish() &&;
 

@@ -105,19 +105,7 @@ class Picture {
   }
   static std::string look(size_t kind) { return fmt::format("class=\"c{}\"", kind % 10); }
 
-  // Phases have the first colours whether or not all of them occur, so that forward is always blue.
-  size_t colour(size_t kind) const {
-    const TraceKind& k = blocks_.kinds[kind];
-    if (k.name == "forward") return 0;
-    if (k.name == "backward") return 1;
-    if (k.name == "weight") return 2;
-    if (k.name == "update") return 3;
-    if (!k.message) return 8;
-    size_t before = 0;
-    for (size_t i = 0; i < kind; ++i) before += blocks_.kinds[i].message;
-    constexpr std::array<size_t, 6> kOfMessages = {5, 6, 7, 4, 9, 8};
-    return kOfMessages[before % kOfMessages.size()];
-  }
+  size_t colour(size_t kind) const { return timeline_colour(blocks_.kinds, kind); }
 
   void title() {
     std::string each =
@@ -236,6 +224,19 @@ class Picture {
 };
 
 }  // namespace
+
+size_t timeline_colour(const std::vector<TraceKind>& kinds, size_t kind) {
+  const TraceKind& k = kinds[kind];
+  if (k.name == "forward") return 0;
+  if (k.name == "backward") return 1;
+  if (k.name == "weight") return 2;
+  if (k.name == "update") return 3;
+  if (!k.message) return 8;
+  size_t before = 0;
+  for (size_t i = 0; i < kind; ++i) before += kinds[i].message;
+  constexpr std::array<size_t, 6> kOfMessages = {5, 6, 7, 4, 9, 8};
+  return kOfMessages[before % kOfMessages.size()];
+}
 
 std::string sim_timeline_svg(const Trace& trace, const SimTimelineText& text) {
   Drawn drawn = choose_ranks(trace);

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/trace.h"
+#include "view/trace_blocks.h"
 
 namespace sextant {
 
@@ -13,6 +15,10 @@ struct SimTimelineText {
   std::string title = "one step";
   std::string row = "stage";  // what a rank of the Trace is called
 };
+
+// The class ("c3") of the pictures' style that a kind is drawn in. Phases have the first colours whether or not all of
+// them occur, so that forward is always blue.
+size_t timeline_colour(const std::vector<TraceKind>& kinds, size_t kind);
 
 std::string sim_timeline_svg(const Trace& trace, const SimTimelineText& text = {});
 

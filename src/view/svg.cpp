@@ -96,6 +96,10 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+std::string_view picture_style() {
+  return kSvgStyle;
+}
+
 std::string shortened(std::string_view text, size_t most) {
   auto inside = [&](size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
   if (text.size() <= most || most < 3) return std::string(text);

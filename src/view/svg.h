@@ -24,6 +24,9 @@ double tick_step(double length, double ticks = 12);
 // 25k, 1.5M: the number of a tick.
 std::string short_number(double v);
 
+// The look of all pictures, as a style element: a page that draws its own has it once.
+std::string_view picture_style();
+
 struct SvgSize {
   double width = 0, height = 0;  // px
 };

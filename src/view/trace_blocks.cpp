@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -24,7 +25,12 @@ std::string kind_name(const Event& event) {
 // Phases in the order of a step, then everything else by name.
 std::vector<TraceKind> kinds_of(const Trace& trace) {
   std::map<std::string, bool> found;
-  for (const Event& event : trace) found[kind_name(event)] = !event.axes.empty();
+  const Event* before = nullptr;
+  for (const Event& event : trace) {
+    if (before && before->axes == event.axes && before->phase == event.phase) continue;
+    found[kind_name(event)] = !event.axes.empty();
+    before = &event;
+  }
   std::vector<TraceKind> kinds;
   auto take = [&](const std::string& name) {
     if (auto at = found.find(name); at != found.end()) kinds.push_back({at->first, at->second}), found.erase(at);
@@ -61,21 +67,25 @@ class Cutter {
   Cutter(const Trace& trace, const TraceBlocks& into) : end_s_(into.end_s) {
     for (size_t i = 0; i < into.kinds.size(); ++i) kind_index_[into.kinds[i].name] = i;
     for (const Event& event : trace)
-      if (event.end_s > event.start_s) by_lane_[{event.rank, event.lane != "compute", event.lane}].push_back(&event);
+      if (event.end_s > event.start_s)
+        by_lane_[{event.rank, event.lane != "compute", event.lane}].push_back({&event, kind_of(event)});
     for (auto& [lane, events] : by_lane_)
       std::stable_sort(events.begin(), events.end(),
-                       [](const Event* a, const Event* b) { return a->start_s < b->start_s; });
+                       [](const KindEvent& a, const KindEvent& b) { return a.event->start_s < b.event->start_s; });
   }
 
   size_t lanes() const { return by_lane_.size(); }
 
-  std::vector<TraceLane> cut(BlockOf each, size_t moments) const {
+  // Nothing where a lane has more blocks than `most`: a step has far more ops than a picture has room for.
+  std::optional<std::vector<TraceLane>> cut(BlockOf each, size_t most) const {
     std::vector<TraceLane> lanes;
     for (const auto& [key, events] : by_lane_) {
+      if (each == BlockOf::op && events.size() > most) return std::nullopt;
       TraceLane lane{.rank = std::get<0>(key), .lane = std::get<2>(key), .blocks = {}};
-      for (const Event* event : events) {
-        if (event->axes.empty()) lane.computing_s += event->end_s - event->start_s;
-        each == BlockOf::moment ? spread(lane, *event, moments) : append(lane, *event, each);
+      for (const KindEvent& at : events) {
+        if (at.event->axes.empty()) lane.computing_s += at.event->end_s - at.event->start_s;
+        each == BlockOf::moment ? spread(lane, at, most) : append(lane, at, each);
+        if (lane.blocks.size() > most) return std::nullopt;
       }
       std::erase_if(lane.blocks, [](const TraceBlock& block) { return block.events == 0; });
       lanes.push_back(std::move(lane));
@@ -84,18 +94,32 @@ class Cutter {
   }
 
  private:
-  void append(TraceLane& lane, const Event& event, BlockOf each) const {
+  struct KindEvent {
+    const Event* event;
+    size_t kind;
+  };
+
+  // Events that follow each other are mostly of one kind, whose name is not made anew.
+  size_t kind_of(const Event& event) {
+    if (!before_ || before_->event->axes != event.axes || before_->event->phase != event.phase)
+      before_ = {&event, kind_index_.at(kind_name(event))};
+    return before_->kind;
+  }
+
+  void append(TraceLane& lane, const KindEvent& at, BlockOf each) const {
+    const Event& event = *at.event;
     std::string label = label_of(event, each);
     TraceBlock* last = lane.blocks.empty() ? nullptr : &lane.blocks.back();
     bool same = last && each != BlockOf::op && last->label == label && last->first_microbatch == event.step &&
                 event.start_s - last->end_s < kVisibleGap * end_s_;
     if (!same) last = &lane.blocks.emplace_back(new_block(event.start_s, event.start_s, std::move(label)));
-    add(*last, event, event.end_s - event.start_s);
+    add(*last, at, event.end_s - event.start_s);
     last->end_s = std::max(last->end_s, event.end_s);
   }
 
   // Over equal slices of the step, each with its share of the event.
-  void spread(TraceLane& lane, const Event& event, size_t moments) const {
+  void spread(TraceLane& lane, const KindEvent& which, size_t moments) const {
+    const Event& event = *which.event;
     double slice = end_s_ / static_cast<double>(moments);
     while (lane.blocks.size() < moments) {
       auto at = static_cast<double>(lane.blocks.size());
@@ -105,7 +129,7 @@ class Cutter {
     for (; at < moments && lane.blocks[at].start_s < event.end_s; ++at) {
       TraceBlock& block = lane.blocks[at];
       double inside = std::min(block.end_s, event.end_s) - std::max(block.start_s, event.start_s);
-      if (inside > 0) add(block, event, inside);
+      if (inside > 0) add(block, which, inside);
     }
   }
 
@@ -116,16 +140,18 @@ class Cutter {
             .label = std::move(label)};
   }
 
-  void add(TraceBlock& block, const Event& event, double seconds) const {
+  static void add(TraceBlock& block, const KindEvent& at, double seconds) {
+    const Event& event = *at.event;
     if (block.events++ == 0) block.first_microbatch = block.last_microbatch = event.step;
     block.first_microbatch = std::min(block.first_microbatch, event.step);
     block.last_microbatch = std::max(block.last_microbatch, event.step);
-    block.seconds[kind_index_.at(kind_name(event))] += seconds;
+    block.seconds[at.kind] += seconds;
   }
 
   double end_s_;
   std::map<std::string, size_t> kind_index_;
-  std::map<std::tuple<int, bool, std::string>, std::vector<const Event*>> by_lane_;
+  std::optional<KindEvent> before_;
+  std::map<std::tuple<int, bool, std::string>, std::vector<KindEvent>> by_lane_;
 };
 
 bool within(const std::vector<TraceLane>& lanes, const BlockLimits& limits) {
@@ -164,13 +190,15 @@ TraceBlocks cut_into_blocks(const Trace& trace, const BlockLimits& limits) {
   for (const Event& event : trace) out.end_s = std::max(out.end_s, event.end_s);
   Cutter cutter(trace, out);
   for (BlockOf each : {BlockOf::op, BlockOf::layer, BlockOf::microbatch}) {
-    out.lanes = cutter.cut(each, 0);
-    out.each = each;
-    if (within(out.lanes, limits)) return out;
+    if (each < limits.finest) continue;
+    std::optional<std::vector<TraceLane>> lanes = cutter.cut(each, limits.per_lane);
+    if (!lanes || !within(*lanes, limits)) continue;
+    out.lanes = std::move(*lanes), out.each = each;
+    return out;
   }
   out.each = BlockOf::moment;
   size_t moments = std::clamp<size_t>(limits.in_all / std::max<size_t>(1, cutter.lanes()), 1, limits.per_lane);
-  out.lanes = cutter.cut(BlockOf::moment, moments);
+  out.lanes = cutter.cut(BlockOf::moment, moments).value();
   return out;
 }
 

@@ -48,6 +48,7 @@ struct TraceBlocks {
 struct BlockLimits {
   size_t per_lane = 250;
   size_t in_all = 3000;
+  BlockOf finest = BlockOf::op;
 };
 
 // The finest blocks within the limits.

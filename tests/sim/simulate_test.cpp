@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "cost/planned_target.h"
 #include "models/model.h"
@@ -370,6 +372,30 @@ TEST(Simulate, TracesTellEveryOpInOrder) {
     EXPECT_GE(event.start_s, last - 1e-12) << event.path;
     last = event.end_s;
   }
+}
+
+// By rank, lane, microbatch, phase and axes as long as op by op, in far fewer events that keep their order.
+TEST(Simulate, TracesOfPassesTakeAsLong) {
+  using Kind = std::tuple<int, std::string, int64_t, std::string, std::string>;
+  std::vector<Program> programs = lowered({.tp = 2, .pp = 2, .microbatches = 4});
+  std::map<Kind, double> seconds[2];
+  std::map<int, double> compute_end;
+  size_t events[2] = {};
+  for (int passes : {0, 1}) {
+    SimResult result = run(programs, machine_with_links(1e11, 1e10), own_profile(),
+                           {.trace = passes ? KeepTrace::passes : KeepTrace::yes});
+    events[passes] = result.trace.size();
+    for (const Event& event : result.trace) {
+      seconds[passes][{event.rank, event.lane, event.step, event.phase, event.axes}] += event.end_s - event.start_s;
+      EXPECT_LE(event.end_s, result.seconds + 1e-9);
+      if (!passes || event.lane != "compute") continue;
+      EXPECT_GE(event.start_s, compute_end[event.rank] - 1e-12);
+      compute_end[event.rank] = event.end_s;
+    }
+  }
+  EXPECT_LT(4 * events[1], events[0]);
+  ASSERT_EQ(seconds[0].size(), seconds[1].size());
+  for (const auto& [kind, length] : seconds[0]) EXPECT_NEAR(seconds[1].at(kind), length, 1e-9);
 }
 
 TEST(Simulate, AStragglerFactorIsThatOfEveryRank) {

@@ -36,10 +36,10 @@ struct Planned {
   std::string html(const std::string& name = "small") const {
     return plan_html({.plan = plan,
                       .lowered = *lowered,
-                      .name = name,
                       .machine = machine,
                       .profile = &profile,
-                      .trace = machine ? &result.trace : nullptr});
+                      .trace = machine ? &result.trace : nullptr,
+                      .origin = {.model = name, .config = "", .command = "", .version = "", .date = ""}});
   }
 
   const Machine* machine;
@@ -162,22 +162,29 @@ TEST_F(PlanHtml, HostileWordsAreWords) {
   EXPECT_EQ(count_of(html, "<script"), 0u);
 }
 
-// The picture is drawn from lifetimes, the plan from the arena: the fullest moment is the same, and gaps are all that
-// differ.
+// The picture is drawn from lifetimes, the plan from the arena: of microbatches one after the other the fullest moment
+// is the same, and gaps are all that differ. A pipeline's arena has room that is not all used at one time.
 TEST_F(PlanHtml, TheMemoryPictureAgreesWithThePlan) {
-  Planned run({"mesh.pp=2"}, &h100());
-  MemoryPicture picture = memory_picture(run.plan, *run.lowered);
-  ASSERT_EQ(picture.panels.size(), 2u);
-  for (size_t i = 0; i < 2; ++i) {
-    const RankClass& c = run.plan.classes[i];
-    const MemoryPoint* peak = &picture.panels[i].points.front();
-    for (const MemoryPoint& point : picture.panels[i].points)
-      if (point.total() > peak->total()) peak = &point;
-    EXPECT_EQ(peak->path, c.peak_at);
-    EXPECT_EQ(peak->bytes[static_cast<size_t>(MemoryUse::activations)], c.memory.activations);
-    EXPECT_EQ(peak->bytes[static_cast<size_t>(MemoryUse::weights)], c.memory.weights);
-    EXPECT_LE(peak->total() + c.memory.overhead, picture.panels[i].allocated);
-    EXPECT_EQ(picture.panels[i].allocated, c.memory.total());
+  for (bool pipeline : {false, true}) {
+    Planned run({pipeline ? "mesh.pp=2" : "mesh.pp=1"}, &h100());
+    MemoryPicture picture = memory_picture(run.plan, *run.lowered);
+    ASSERT_EQ(picture.panels.size(), pipeline ? 2u : 1u);
+    for (size_t i = 0; i < picture.panels.size(); ++i) {
+      const RankClass& c = run.plan.classes[i];
+      const MemoryPoint* peak = &picture.panels[i].points.front();
+      for (const MemoryPoint& point : picture.panels[i].points)
+        if (point.total() > peak->total()) peak = &point;
+      int64_t activations = peak->bytes[static_cast<size_t>(MemoryUse::activations)];
+      if (!pipeline) {
+        EXPECT_EQ(peak->path, c.peak_at);
+        EXPECT_EQ(activations, c.memory.activations);
+      }
+      EXPECT_LE(activations, c.memory.activations);
+      EXPECT_EQ(peak->bytes[static_cast<size_t>(MemoryUse::weights)], c.memory.weights);
+      EXPECT_LE(peak->total() + c.memory.overhead, picture.panels[i].allocated);
+      EXPECT_GE(peak->total() + c.memory.overhead, picture.panels[i].allocated * 99 / 100);
+      EXPECT_EQ(picture.panels[i].allocated, c.memory.total());
+    }
   }
 }
 

@@ -36,6 +36,7 @@ std::optional<double> StageMessages::all_there(const std::string& name, size_t o
 namespace {
 
 constexpr double kAloneStart = 1e4;  // seconds
+constexpr const char *kComputeLane = "compute", *kCommLane = "comm";
 
 // How many pipeline ranks take part in a sum: those of its stages, or all where it goes along the pipeline too.
 size_t participants(const Program& program, const Op& op) {
@@ -149,6 +150,8 @@ double RankWalk::noisy(double seconds) {
 
 void RankWalk::record(const PricedOp& op, double start, double end, const char* lane, int microbatch) {
   if (options_.trace == KeepTrace::no || end <= start) return;
+  if (options_.trace == KeepTrace::passes)
+    return add_to_pass(lane == kComputeLane ? computing_ : sending_, op, start, end, lane, microbatch);
   trace_.push_back({.path = op.op->path,
                     .name = std::string(op.op->def->name),
                     .start_s = start,
@@ -160,6 +163,37 @@ void RankWalk::record(const PricedOp& op, double start, double end, const char* 
                     .step = microbatch,
                     .phase = std::string(name_of(current_->region)),
                     .axes = op.price.axes});
+}
+
+void RankWalk::add_to_pass(Pass& pass, const PricedOp& op, double start, double end, const char* lane, int microbatch) {
+  Action action{.region = current_->region, .chunk = current_->chunk, .microbatch = microbatch};
+  // A pause as long as what came before it is seen.
+  if (pass.parts.empty() || !same_work(pass.action, action) || start - pass.end > pass.busy) {
+    close_pass(pass);
+    pass = {.action = action, .start = start, .end = end, .busy = 0, .parts = {}};
+  }
+  auto part = std::ranges::find(pass.parts, op.price.axes, &Event::axes);
+  if (part == pass.parts.end())
+    part = pass.parts.insert(part, {.path = {},
+                                    .name = {},
+                                    .lane = lane,
+                                    .rank = program_.stage_rank,
+                                    .step = microbatch,
+                                    .phase = std::string(name_of(action.region)),
+                                    .axes = op.price.axes});
+  part->end_s += end - start;
+  part->flops += op.price.flops, part->bytes += static_cast<int64_t>(op.price.bytes);
+  pass.end = std::max(pass.end, end), pass.busy += end - start;
+}
+
+void RankWalk::close_pass(Pass& pass) {
+  double at = pass.start;
+  for (Event& part : pass.parts) {
+    part.start_s += at, part.end_s += at;
+    at = part.end_s;
+    trace_.push_back(std::move(part));
+  }
+  pass.parts.clear();
 }
 
 void RankWalk::wait_until(double at, double RankTime::*part) {
@@ -195,7 +229,7 @@ void RankWalk::run_compute(const PricedOp& op) {
   double start = now_, seconds = beside_messages(noisy(op.price.seconds));
   now_ += seconds;
   (updating_ ? time_.update : time_.compute) += seconds;
-  record(op, start, now_, "compute", current_->microbatch);
+  record(op, start, now_, kComputeLane, current_->microbatch);
 }
 
 void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
@@ -209,7 +243,7 @@ void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
   if (first_on_lane_ == on_lane_.size()) on_lane_.clear(), first_on_lane_ = 0;
   on_lane_.push_back(
       {.start = start, .end = lane_free_, .compute_speed = beside_kernels ? 1.0 : speed_beside(op.price, efficiency_)});
-  record(op, start, lane_free_, "comm", microbatch);
+  record(op, start, lane_free_, kCommLane, microbatch);
 }
 
 bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& messages) {
@@ -217,7 +251,7 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& me
   if (price.message == Collective::send || price.message == Collective::receive) {
     if (price.message == Collective::send) {
       messages.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + price.seconds, price.seconds);
-      record(op, now_, now_ + price.seconds, "comm", microbatch);
+      record(op, now_, now_ + price.seconds, kCommLane, microbatch);
       if (!profile_.overlap_pipeline) wait_for_axes(now_ + price.seconds, price.axes);
       return true;
     }
@@ -241,7 +275,7 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& me
   double busy = (price.level > 0 ? far_busy_ : near_busy_) - now_;
   if (busy > 0) seconds += std::min(busy, seconds);
   wait_for_axes(now_ + seconds, price.axes);
-  record(op, start, now_, "compute", microbatch);
+  record(op, start, now_, kComputeLane, microbatch);
   return true;
 }
 
@@ -343,6 +377,7 @@ UnitAlone RankWalk::alone(std::span<const Action> unit) {
 
 void RankWalk::finish(double step_end) {
   wait_until(step_end, &RankTime::bubble);
+  close_pass(computing_), close_pass(sending_);
 }
 
 }  // namespace sextant

@@ -108,6 +108,15 @@ class RankWalk {
   double noisy(double seconds);
   void record(const PricedOp& op, double start, double end, const char* lane, int microbatch);
 
+  // Events of a lane that are one pass, for KeepTrace::passes.
+  struct Pass {
+    Action action;
+    double start = 0, end = 0, busy = 0;
+    std::vector<Event> parts;  // by axes; each begins at 0
+  };
+  void add_to_pass(Pass& pass, const PricedOp& op, double start, double end, const char* lane, int microbatch);
+  void close_pass(Pass& pass);
+
   const Program& program_;
   const SimOptions options_;
   const SoftwareProfile profile_;
@@ -131,6 +140,7 @@ class RankWalk {
   RankTime time_;
   Random random_;
   Trace trace_;
+  Pass computing_, sending_;  // that go on
 };
 
 }  // namespace sextant

@@ -33,7 +33,12 @@ struct SimResult {
   Trace trace;                  // when asked for
 };
 
-enum class KeepTrace : uint8_t { no, yes };
+enum class KeepTrace : uint8_t {
+  no,
+  yes,     // an event for each op
+  passes,  // of each pass of a microbatch through a region one for compute and one for the messages along each axis,
+           // one behind the other: enough for a small picture, and far fewer
+};
 
 struct SimOptions {
   KeepTrace trace = KeepTrace::no;

@@ -9,6 +9,7 @@
 #include "laws/quantity.h"
 #include "view/page.h"
 #include "view/pages/assumptions.h"
+#include "view/pages/plan_figures.h"
 #include "view/pages/plan_pictures.h"
 
 namespace sextant {
@@ -17,58 +18,6 @@ namespace {
 
 std::string bytes(int64_t n) {
   return human(Bytes{n});
-}
-std::string milliseconds(double seconds) {
-  return fmt::format("{:.1f} ms", 1e3 * seconds);
-}
-std::string step_time(double seconds) {
-  return seconds < 1 ? milliseconds(seconds) : fmt::format("{:.3f} s", seconds);
-}
-std::string megawatt_hours(double mwh) {
-  return mwh < 100 ? fmt::format("{:.3g} MWh", mwh) : human_count(std::llround(mwh)) + " MWh";
-}
-std::string counted(int64_t n, std::string_view what) {
-  return fmt::format("{} {}{}", human_count(n), what, n == 1 ? "" : "s");
-}
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-void answer(Page& page, const RunPlan& p) {
-  std::vector<PageFigure> figures;
-  if (p.device_bytes)
-    figures.push_back({p.fits() ? "it fits" : "it does not fit",
-                       fmt::format("{} of {} on the fullest device", bytes(p.peak_bytes),
-                                   bytes(static_cast<int64_t>(*p.device_bytes))),
-                       p.fits() ? Mood::good : Mood::bad});
-  else
-    figures.push_back({bytes(p.peak_bytes), "memory of the fullest rank"});
-  if (p.step) {
-    const StepTime& s = *p.step;
-    figures.push_back({human_count(std::llround(s.tokens_per_s_per_device * static_cast<double>(p.ranks))),
-                       p.ranks == 1 ? std::string("tokens/s")
-                                    : fmt::format("tokens/s on {} devices ({:.0f} on each)", human_count(p.ranks),
-                                                  s.tokens_per_s_per_device)});
-    figures.push_back({step_time(s.seconds), fmt::format("a step of {} tokens", human_count(p.tokens_per_step))});
-    figures.push_back(
-        {percent(s.mfu), fmt::format("MFU, attention causal; {:.1f} TFLOP/s on each device", s.tflops_per_device)});
-  }
-  if (p.economics) {
-    const Economics& e = *p.economics;
-    if (e.days_with_failures)
-      figures.push_back(
-          {fmt::format("{:.3g} days", *e.days_with_failures),
-           fmt::format("for {} tokens, with failures and checkpoints", human_quantity(e.run.token_budget))});
-    else
-      figures.push_back({"it does not end", "failures come faster than the run gets on", Mood::bad});
-    if (e.cost)
-      figures.push_back(
-          {"$" + human_quantity(*e.cost), fmt::format("at ${:g} a device-hour", e.run.price_per_device_hour)});
-    if (e.energy_mwh)
-      figures.push_back(
-          {megawatt_hours(*e.energy_mwh), fmt::format("at {:g} W a device, PUE {:g}", e.run.device_watts, e.run.pue)});
-  }
-  page.figures(figures);
 }
 
 void step_section(Page& page, const PlanReportParts& parts) {
@@ -85,26 +34,10 @@ void step_section(Page& page, const PlanReportParts& parts) {
     page.picture(step_timeline_svg(parts.plan, *parts.trace),
                  "Point at a block for what it is. The percentages at the right are the time in which a stage "
                  "computes. The wait for the slowest of all devices comes on top.");
-  PageTable table{
-      .heads = {{parts.plan.classes.size() > 1 ? "of the stage that is idle least" : "of a rank"}, {"time"}, {"share"}},
-      .rows = {},
-      .total_rows = 1};
-  double named = 0;
-  auto add = [&](const std::string& name, double seconds) {
-    named += seconds;
-    if (seconds >= 5e-7) table.rows.push_back({name, milliseconds(seconds), percent(seconds / s.seconds)});
-  };
-  add("compute", s.compute_s);
-  for (const auto& [axes, seconds] : s.exposed_comm_s) add("messages not hidden, along " + axes, seconds);
-  add("waiting for other stages (bubble)", s.bubble_s);
-  add("waiting for the host", s.host_s);
-  add("update", s.update_s);
-  add("the slowest device, beyond the mean", s.seconds - named);
-  table.rows.push_back({"a step (simulated)", milliseconds(s.seconds), percent(1)});
-  page.table(table);
+  page.table(step_table(parts.plan));
   page.paragraph(fmt::format(
       "{:.1f} TFLOP/s of the model on each device: {} MFU (attention causal), {} HFU (with what is computed again).",
-      s.tflops_per_device, percent(s.mfu), percent(s.hfu)));
+      s.tflops_per_device, percent_text(s.mfu), percent_text(s.hfu)));
 }
 
 void memory_section(Page& page, const PlanReportParts& parts) {
@@ -117,9 +50,9 @@ void memory_section(Page& page, const PlanReportParts& parts) {
                                                             : "";
   page.pictures(
       panels,
-      fmt::format(
-          "What a rank holds, op by op through one step; what several microbatches hold at once counts throughout{}.",
-          which));
+      fmt::format("What lies in the memory of a rank, op by op in the order in which they run; a microbatch holds its "
+                  "activations until its backward. Gaps between buffers are not drawn{}.",
+                  which));
   PageTable table{.heads = {{p.classes.size() > 1 ? "a rank of stage" : "a rank"},
                             {fmt::format("weights ({})", name_of(p.weights))},
                             {"gradients"},
@@ -208,7 +141,7 @@ void run_section(Page& page, const RunPlan& p) {
 
 std::string title_of(const PlanReportParts& parts) {
   const RunPlan& p = parts.plan;
-  std::string name = parts.name.empty() ? p.architecture : parts.name;
+  std::string name = parts.origin.model.empty() ? p.architecture : parts.origin.model;
   if (!p.device.empty()) return fmt::format("{} on {} × {}", name, human_count(p.ranks), p.device);
   return fmt::format("{} on {}", name, counted(p.ranks, "rank"));
 }
@@ -221,13 +154,23 @@ std::string plan_html(const PlanReportParts& parts) {
   page.lead(fmt::format("{}, {} parameters; mesh {}; {} tokens a step in {} microbatch{} per rank.", p.architecture,
                         human_count(p.parameters), p.mesh, human_count(p.tokens_per_step), human_count(p.microbatches),
                         p.microbatches == 1 ? "" : "es"));
-  answer(page, p);
+  if (parts.explorer) {
+    page.section("What if: other devices, batches, contexts and layouts");
+    page.insert(parts.explorer->before);
+    page.figures(plan_figures(p), kChosenFigures);
+    page.insert(parts.explorer->behind);
+    page.section("The config's own plan in full");
+    page.paragraph("From here on everything is of the config as it is, whatever is chosen above.");
+  } else {
+    page.figures(plan_figures(p));
+  }
   step_section(page, parts);
   memory_section(page, parts);
   mesh_section(page, parts);
   parameters_section(page, p);
   run_section(page, p);
   if (parts.machine) assumptions_section(page, p, *parts.machine, parts.profile);
+  page.made_by(parts.origin);
   return std::move(page).finish();
 }
 

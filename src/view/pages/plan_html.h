@@ -2,22 +2,26 @@
 // then tables, then what was assumed and where it comes from. Every figure is read from the RunPlan.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cost/machine.h"
 #include "cost/software_profile.h"
 #include "plan/predict.h"
 #include "plan/run_plan.h"
+#include "view/page.h"
+#include "view/pages/plan_explorer.h"
 
 namespace sextant {
 
 struct PlanReportParts {
   const RunPlan& plan;
   const LoweredRun& lowered;
-  std::string name = {};             // of the run; empty: its architecture
   const Machine* machine = nullptr;  // null: no times, and no figures of a machine
   const SoftwareProfile* profile = nullptr;
-  const Trace* trace = nullptr;  // of the simulated step; null: no timeline
+  const Trace* trace = nullptr;               // of the simulated step; null: no timeline
+  std::optional<ExplorerHtml> explorer = {};  // other plans to choose from
+  PageOrigin origin = {};
 };
 
 std::string plan_html(const PlanReportParts& parts);

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "plan/step_memory.h"
 #include "view/sim_timeline_svg.h"
 
 namespace sextant {
 
 namespace {
 
-MemoryPoint point_of(MemoryMoment moment) {
+constexpr size_t kMomentsDrawn = 320;  // of a rank's step
+
+}  // namespace
+
+MemoryPoint memory_point(MemoryMoment moment) {
   MemoryPoint point{.path = std::move(moment.path), .phase = std::string(name_of(moment.region))};
   auto set = [&](MemoryUse use, int64_t bytes) { point.bytes[static_cast<size_t>(use)] = bytes; };
   set(MemoryUse::weights, moment.parts.weights);
@@ -20,8 +25,6 @@ MemoryPoint point_of(MemoryMoment moment) {
   return point;
 }
 
-}  // namespace
-
 MemoryPicture memory_picture(const RunPlan& plan, const LoweredRun& lowered) {
   MemoryPicture picture;
   if (plan.device_bytes) picture.limit = static_cast<int64_t>(*plan.device_bytes);
@@ -32,7 +35,8 @@ MemoryPicture memory_picture(const RunPlan& plan, const LoweredRun& lowered) {
                       .points = {},
                       .outside = rank.memory.overhead,
                       .allocated = rank.memory.total()};
-    for (MemoryMoment& moment : memory_moments(programs[i])) panel.points.push_back(point_of(std::move(moment)));
+    for (MemoryMoment& moment : step_moments(programs[i], kMomentsDrawn))
+      panel.points.push_back(memory_point(std::move(moment)));
     picture.panels.push_back(std::move(panel));
   }
   return picture;

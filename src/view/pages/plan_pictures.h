@@ -12,6 +12,9 @@ namespace sextant {
 // One panel per pipeline stage, from the buffers' lifetimes; its dashed line is what the plan says will be allocated.
 MemoryPicture memory_picture(const RunPlan& plan, const LoweredRun& lowered);
 
+// One moment of it.
+MemoryPoint memory_point(MemoryMoment moment);
+
 // `machine` null: nobody knows what a node is.
 MeshPicture mesh_picture(const RunPlan& plan, const LoweredRun& lowered, const Machine* machine);
 

@@ -59,7 +59,7 @@ PageTable layouts_table(const std::vector<Candidate>& layouts) {
 
 }  // namespace
 
-std::string search_html(const SearchResult& result) {
+std::string search_html(const SearchResult& result, const PageOrigin& origin) {
   Page page(fmt::format("Layouts of {} on {} × {}", result.model, human_count(result.devices), result.device));
   const SearchCounts& counts = result.counts;
   page.lead(fmt::format("{} sequences of {} tokens a step; machine {}, software {}.", human_count(result.sequences),
@@ -77,6 +77,7 @@ std::string search_html(const SearchResult& result) {
       human_count(static_cast<int64_t>(counts.considered)), human_count(static_cast<int64_t>(counts.too_large)),
       human_count(static_cast<int64_t>(counts.too_slow)), human_count(static_cast<int64_t>(counts.priced)),
       human_count(static_cast<int64_t>(counts.did_not_fit))));
+  page.made_by(origin);
   return std::move(page).finish();
 }
 

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "search/search.h"
+#include "view/page.h"
 
 namespace sextant {
 
-std::string search_html(const SearchResult& result);
+std::string search_html(const SearchResult& result, const PageOrigin& origin);
 
 }  // namespace sextant

@@ -85,8 +85,7 @@ std::string what_if_html(const WhatIfPage& asked) {
   page.table(table_of(answer));
   page.paragraph(
       "The layout of each row was searched anew. Equal: the difference is smaller than predictions are known.");
-  page.section("Made by");
-  page.paragraph(fmt::format("{} — version {}, {}", asked.command, asked.version, asked.date));
+  page.made_by(asked.origin);
   return std::move(page).finish();
 }
 

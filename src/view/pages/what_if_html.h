@@ -5,12 +5,13 @@
 #include <string>
 
 #include "answers/what_if.h"
+#include "view/page.h"
 
 namespace sextant {
 
 struct WhatIfPage {
   const WhatIf& answer;
-  std::string command, version, date;
+  PageOrigin origin;
 };
 
 std::string what_if_html(const WhatIfPage& page);

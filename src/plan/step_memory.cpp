@@ -1,0 +1,183 @@
+#include "plan/step_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ir/lane.h"
+#include "ir/lifetime.h"
+#include "plan/buffer_parts.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::array<MemoryPart, 6> kPartsOfArena{&MemoryParts::weights,   &MemoryParts::gradients,
+                                                  &MemoryParts::optimizer, &MemoryParts::activations,
+                                                  &MemoryParts::scratch,   &MemoryParts::communication};
+
+void add_parts(MemoryParts& to, const MemoryParts& more) {
+  for (MemoryPart part : kPartsOfArena) to.*part += more.*part;
+}
+
+struct OpRange {
+  int first = -1, last = -1;  // ops of a region, counted from its first
+  void include(int op) { first = first < 0 ? op : std::min(first, op), last = std::max(last, op); }
+};
+
+// Where the ops that touch a buffer stand.
+struct BufferUse {
+  std::vector<std::optional<OpRange>> by_region;
+  bool once = false;      // some op touches it for one microbatch only: it serves all of them
+  bool fed = false;       // to no forward: it is there from the start of the step
+  bool fetched = false;   // it is read when the step has ended
+  bool gradient = false;  // it lasts to the end of the step
+};
+
+class StepWalk {
+ public:
+  explicit StepWalk(const Program& program)
+      : program_(program),
+        part_of_(parts_of_buffers(program)),
+        first_action_(program.regions.size(), -1),
+        last_action_(program.regions.size(), -1),
+        region_of_(program.schedule.size(), -1),
+        at_action_(program.schedule.size() + 1) {
+    for (const Region& region : program.regions) in_region_.emplace_back(region.ops.size() + 1);
+    place_actions();
+    std::vector<BufferUse> uses = uses_of_buffers();
+    for (size_t i = 0; i < uses.size(); ++i) hold(i, uses[i]);
+  }
+
+  std::vector<MemoryMoment> moments(size_t most) const {
+    size_t ops = 0;
+    for (int region : region_of_) ops += region < 0 ? 0 : program_.regions[static_cast<size_t>(region)].ops.size();
+    std::vector<MemoryMoment> kept;
+    size_t columns = std::min(most, ops), column = 0, at = 0;
+    MemoryParts now = held_;
+    for (size_t a = 0; a < region_of_.size(); ++a) {
+      add_parts(now, at_action_[a]);
+      if (region_of_[a] < 0) continue;
+      const Region& region = program_.regions[static_cast<size_t>(region_of_[a])];
+      const std::vector<MemoryParts>& changes = in_region_[static_cast<size_t>(region_of_[a])];
+      for (size_t o = 0; o < region.ops.size(); ++o, ++at) {
+        add_parts(now, changes[o]);
+        bool opens = kept.empty() || at * columns / ops != column;
+        column = at * columns / ops;
+        if (opens)
+          kept.push_back({region.ops[o].path, region.kind, now});
+        else if (now.total() > kept.back().parts.total())
+          kept.back() = {region.ops[o].path, region.kind, now};
+      }
+      add_parts(now, changes.back());
+    }
+    return kept;
+  }
+
+ private:
+  void place_actions() {
+    for (size_t a = 0; a < program_.schedule.size(); ++a)
+      for (size_t r = 0; r < program_.regions.size(); ++r) {
+        const Action& action = program_.schedule[a];
+        if (program_.regions[r].kind != action.region || program_.regions[r].chunk != action.chunk) continue;
+        region_of_[a] = static_cast<int>(r);
+        if (first_action_[r] < 0) first_action_[r] = static_cast<int>(a);
+        last_action_[r] = static_cast<int>(a);
+      }
+  }
+
+  std::vector<BufferUse> uses_of_buffers() const {
+    std::vector<BufferUse> uses(program_.buffers.size(), {.by_region = {}});
+    for (BufferUse& use : uses) use.by_region.resize(program_.regions.size());
+    // A message may be under way behind the op that starts it: lifetimes know until when.
+    std::vector<Lifetime> live = lifetimes(program_);
+    std::vector<std::vector<int>> touching = regions_touching(program_);
+    int begin = 0;
+    for (size_t r = 0; r < program_.regions.size(); ++r) {
+      const Region& region = program_.regions[r];
+      const int ops = static_cast<int>(region.ops.size());
+      for (int o = 0; o < ops; ++o) {
+        const Op& op = region.ops[static_cast<size_t>(o)];
+        auto touch = [&](int32_t buffer, int from, int to) {
+          if (buffer < 0) return;
+          std::optional<OpRange>& range = uses[static_cast<size_t>(buffer)].by_region[r];
+          if (!range) range.emplace();
+          range->include(from), range->include(to);
+          uses[static_cast<size_t>(buffer)].once |= once_per_step(op);
+        };
+        touch(program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(begin + o)], o, o);
+        for (const auto* ids : {&op.inputs, &op.outputs})
+          for (ValueId id : *ids) {
+            bool alone = touching[static_cast<size_t>(id)].size() == 1;
+            int last = alone ? live[static_cast<size_t>(id)].last - begin : o;
+            const Value& value = program_[id];
+            // What a microbatch is fed is there when its region begins.
+            touch(value.buffer, value.kind == ValueKind::feed ? 0 : o, std::clamp(last, o, ops - 1));
+            if (value.buffer < 0) continue;
+            BufferUse& use = uses[static_cast<size_t>(value.buffer)];
+            use.fetched |= value.kind == ValueKind::fetch;
+            use.gradient |= is_step_sum(value.kind);
+            int first = touching[static_cast<size_t>(id)].front();
+            use.fed |= value.kind == ValueKind::feed &&
+                       program_.regions[static_cast<size_t>(first)].kind != RegionKind::forward;
+          }
+      }
+      begin += ops;
+    }
+    // What is under way until a region begins counts as touched by its first op.
+    for (const Value& value : program_.values)
+      for (int r : touching[static_cast<size_t>(value.id)]) {
+        if (value.buffer < 0) continue;
+        std::optional<OpRange>& range = uses[static_cast<size_t>(value.buffer)].by_region[static_cast<size_t>(r)];
+        if (!range) range = OpRange{0, 0};
+      }
+    return uses;
+  }
+
+  void hold(size_t buffer_index, const BufferUse& use) {
+    const Buffer& buffer = program_.buffers[buffer_index];
+    if (buffer.space != MemorySpace::device) return;
+    MemoryPart part = part_of_[buffer_index];
+    if (is_held_throughout(buffer.kind)) {
+      held_.*part += buffer.total_bytes();
+      return;
+    }
+    // In the order in which a microbatch comes to them.
+    std::vector<size_t> regions;
+    for (size_t r = 0; r < use.by_region.size(); ++r)
+      if (use.by_region[r] && first_action_[r] >= 0) regions.push_back(r);
+    if (regions.empty()) return;
+    std::ranges::sort(regions, {}, [&](size_t r) { return first_action_[r]; });
+    size_t first = regions.front(), last = regions.back();
+    // What a region makes once may go on into the update; of several microbatches it then is a sum over them.
+    bool sums = (use.gradient || program_.regions[last].kind == RegionKind::update) &&
+                last_action_[first] > first_action_[first];
+    bool of_the_step = use.once || use.fed || use.fetched || sums;
+    if (of_the_step) {
+      int end = use.fetched || use.gradient ? static_cast<int>(program_.schedule.size()) - 1 : 0;
+      for (size_t r : regions) end = std::max(end, last_action_[r]);
+      at_action_[use.fed ? 0 : static_cast<size_t>(first_action_[first])].*part += buffer.total_bytes();
+      at_action_[static_cast<size_t>(end) + 1].*part -= buffer.total_bytes();
+      return;
+    }
+    in_region_[first][static_cast<size_t>(use.by_region[first]->first)].*part += buffer.bytes;
+    if (use.gradient) return;
+    in_region_[last][static_cast<size_t>(use.by_region[last]->last) + 1].*part -= buffer.bytes;
+  }
+
+  const Program& program_;
+  std::vector<MemoryPart> part_of_;
+  std::vector<int> first_action_, last_action_;      // of a region; -1: it does not run
+  std::vector<int> region_of_;                       // of an action; -1: there is none
+  MemoryParts held_;                                 // whatever runs
+  std::vector<std::vector<MemoryParts>> in_region_;  // what begins at an op less what ended before, each time
+  std::vector<MemoryParts> at_action_;               // likewise, once in a step
+};
+
+}  // namespace
+
+std::vector<MemoryMoment> step_moments(const Program& program, size_t most) {
+  return StepWalk(program).moments(most);
+}
+
+}  // namespace sextant

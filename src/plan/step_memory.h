@@ -1,0 +1,18 @@
+// What the memory of a rank holds while a step runs, op by op in the order of its schedule: microbatch after
+// microbatch begins to hold its activations and lets them go in its backward. memory_moments counts what the arena
+// keeps room for; this, what lies there.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/program.h"
+#include "plan/memory_moments.h"
+
+namespace sextant {
+
+// At most `most` moments, in order: of as many equal shares of the step's ops the fullest of each. Gaps between buffers
+// and overhead are left out; the actions of a pair are taken one after the other.
+std::vector<MemoryMoment> step_moments(const Program& program, size_t most);
+
+}  // namespace sextant
