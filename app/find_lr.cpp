@@ -60,14 +60,19 @@ std::string points_svg(const std::vector<RatePoint>& points, const std::optional
   }
   std::vector<ChartSeries> series{std::move(losses), std::move(smoothed)};
   if (!marks.points.empty()) series.push_back(std::move(marks));
-  return chart_svg(series, {.title = "learning-rate range test", .x = "learning rate", .y = "loss, nats per token"});
+  return chart_svg(series, {.title = "learning-rate range test",
+                            .x = "learning rate",
+                            .y = "loss, nats per token",
+                            .y_scale = ChartScale::linear});
 }
 
 std::string terminal_plot(const std::vector<RatePoint>& points) {
   TextCurve curve{.points = {}, .name = "loss"};
   for (const RatePoint& point : points) curve.points.add(std::log10(point.lr), static_cast<float>(point.smoothed));
-  return text_plot({curve},
-                   {.title = "loss, smoothed", .x_name = "log10 of the learning rate", .braille = terminal_has_utf8()});
+  return text_plot({curve}, {.title = "loss, smoothed",
+                             .x_name = "learning rate (log scale)",
+                             .x_text = [](double exponent) { return fmt::format("{:.3g}", std::pow(10, exponent)); },
+                             .braille = terminal_has_utf8()});
 }
 
 std::string range_test_json(const TrainResult& result, const std::optional<SuggestedRates>& suggested,

@@ -1,7 +1,8 @@
-// A picture of curves: points joined line by line, either axis linear or logarithmic, a legend, a tooltip for each
+// A picture of curves: points joined line by line, x logarithmic, y that or linear, a legend, a tooltip for each
 // point. In: series of finite positive numbers. Out: one SVG text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,12 @@ struct ChartSeries {
   std::vector<ChartPoint> points;
   bool joined = true;
 };
+enum class ChartScale : uint8_t { logarithmic, linear };
 struct ChartText {
   std::string title, x, y;
+  ChartScale y_scale = ChartScale::logarithmic;
 };
 
-// Both axes logarithmic.
 std::string chart_svg(const std::vector<ChartSeries>& series, const ChartText& text);
 
 }  // namespace sextant

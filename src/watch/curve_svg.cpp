@@ -5,6 +5,7 @@
 
 #include "view/svg.h"
 #include "watch/decimate.h"
+#include "watch/field_label.h"
 
 namespace sextant {
 
@@ -18,8 +19,9 @@ constexpr size_t kCurveParts = 250;
 
 std::string curve_svg(const WatchedRun& run, const MetricColumn& column) {
   SeriesPoints points = decimated(run.columns(), column, {.axis = XAxis::step, .parts = kCurveParts});
-  Svg svg({kCurveWidth, kCurveHeight}, column.name());
-  svg.put("<text class=\"title\" x=\"{}\" y=\"20\">{}</text>\n", kCurveLeft, escaped(column.name()));
+  const std::string label = field_label(column.name());
+  Svg svg({kCurveWidth, kCurveHeight}, label);
+  svg.put("<text class=\"title\" x=\"{}\" y=\"20\">{}</text>\n", kCurveLeft, escaped(label));
   if (points.x.empty()) return std::move(svg).finish();
   double x_low = points.x.front(), x_high = std::max(points.x.back(), x_low + 1);
   auto [least, most] = std::ranges::minmax(points.y);

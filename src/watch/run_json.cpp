@@ -8,6 +8,7 @@
 #include <set>
 
 #include "train/metrics.h"
+#include "watch/field_label.h"
 
 namespace sextant {
 
@@ -36,7 +37,8 @@ void append_numbers(std::string& out, std::string_view name, const Numbers& numb
 Json field_list() {
   Json fields = Json::array();
   for (const MetricField& field : metric_fields())
-    fields.push_back({{"name", field.name}, {"unit", field.unit}, {"about", field.about}});
+    fields.push_back(
+        {{"name", field.name}, {"label", field_label(field.name)}, {"unit", field.unit}, {"about", field.about}});
   return fields;
 }
 

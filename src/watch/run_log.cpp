@@ -11,6 +11,7 @@
 #include "train/metrics.h"
 #include "view/page.h"
 #include "watch/curve_svg.h"
+#include "watch/field_label.h"
 
 namespace sextant {
 
@@ -57,7 +58,7 @@ std::vector<std::pair<std::string, std::string>> standing_of(const WatchedRun& r
   facts.emplace_back("tokens", human_count(static_cast<int64_t>(columns.x(XAxis::tokens, last))));
   facts.emplace_back("time in steps", human_duration(columns.x(XAxis::seconds, last)));
   for (const char* field : {"loss", "validation_loss", "bits_per_byte"})
-    if (auto value = columns.last(field)) facts.emplace_back(field, fmt::format("{:.4f}", *value));
+    if (auto value = columns.last(field)) facts.emplace_back(field_label(field), fmt::format("{:.4f}", *value));
   if (auto value = columns.last("tokens_per_s"))
     facts.emplace_back("tokens/s", human_count(static_cast<int64_t>(*value)));
   return facts;
@@ -155,7 +156,7 @@ std::string run_log_html(const WatchedRun& run, int64_t now) {
   std::vector<std::string> curves;
   for (const char* field : {"loss", "validation_loss", "grad_norm", "lr", "tokens_per_s", "step_s"})
     if (const MetricColumn* column = run.columns().column(field)) curves.push_back(curve_svg(run, *column));
-  page.pictures(curves, "Vertical lines are events of the table below.");
+  page.pictures(curves, "Over steps. Vertical lines are events of the table below.");
   page.section("Events");
   PageTable table{.heads = {{"time (UTC)", true}, {"step"}, {"loss"}, {"event", true}, {"text", true}},
                   .rows = {},

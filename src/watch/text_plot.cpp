@@ -119,7 +119,8 @@ std::string text_plot(const std::vector<TextCurve>& curves, const TextPlot& plot
     out += fmt::format("{:>{}} {}{}\n", label, kLabelWidth - 1, plot.braille ? "│" : "|",
                        grid.row_text(row, plot.colours));
   }
-  std::string left = fmt::format("{} {}", plot.x_name, short_number(bounds.x_low)), right = short_number(bounds.x_high);
+  auto x_text = [&](double x) { return plot.x_text ? plot.x_text(x) : short_number(x); };
+  std::string left = fmt::format("{} {}", plot.x_name, x_text(bounds.x_low)), right = x_text(bounds.x_high);
   size_t gap = columns > left.size() + right.size() ? columns - left.size() - right.size() : 1;
   return out + fmt::format("{:>{}}{}{}{}\n", "", kLabelWidth + 1, left, std::string(gap, ' '), right);
 }

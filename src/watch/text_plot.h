@@ -1,6 +1,7 @@
 // Curves in a terminal, of braille dots (two by four a character) or of stars where the terminal has no UTF-8.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct TextCurve {
 
 struct TextPlot {
   std::string title, x_name;
-  size_t width = 80, height = 12;  // characters, with labels; lines of the curves
+  std::function<std::string(double)> x_text = {};  // the ends of x; else short numbers
+  size_t width = 80, height = 12;                  // characters, with labels; lines of the curves
   bool braille = true;
   Colours colours = Colours::off;  // one for each curve; off: all look alike
 };

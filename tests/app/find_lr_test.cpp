@@ -29,7 +29,7 @@ TEST(FindLr, SuggestsARateAndLeavesTheRunAsItIs) {
   Outcome outcome = run_command(train + " --find-lr=1e-5:10:60");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("is where the loss falls fastest"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("log10 of the learning rate"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("learning rate (log scale) 1e-05"), std::string::npos) << outcome.output;
   EXPECT_EQ(files_of_run(place / "run"), before);
   EXPECT_TRUE(read_file(place / "run/find-lr/find-lr.csv").starts_with("step,lr,loss,smoothed\n1,1e-05,"));
   EXPECT_NE(read_file(place / "run/find-lr/find-lr.svg").find("<svg"), std::string::npos);

@@ -88,7 +88,7 @@ def check_page(browser, url, names):
     assert browser.value("document.querySelectorAll('#runs li').length") == len(names)
     charts = browser.value(SHOWN)
     for wanted in ("loss, validation loss dashed", "gradient norm", "learning rate", "tokens/s", "MFU", "memory of rank 0",
-                   "step time", "made up field", "expert_load_peak"):
+                   "step time", "made up field", "expert load peak"):
         assert wanted in charts, (wanted, charts)
     assert painted(browser) > 500
     assert browser.value("document.querySelectorAll('#events tr').length") == 3 * len(names)

@@ -118,6 +118,42 @@ TEST(Drift, AThrottledProcessIsNamed) {
   });
 }
 
+// As measured of two ranks on a machine that others used: a process that is stopped and let go on spends the time in
+// its own work and in messages alike, and more of it on one rank than on the other.
+TEST(Drift, AProcessThatIsStoppedInMessagesTooIsThrottled) {
+  for (double first : {100, 200}) {
+    DriftWatch watch(MessagesTimed::yes);
+    std::vector<Drift> found;
+    for (int64_t step = 1; step <= 400; ++step) {
+      bool stopped = step > 200;
+      TimedStep timed{.step = step,
+                      .step_s = stopped ? 1e-3 * (first + 30) : 0.035,
+                      .processor_s = 0.013,
+                      .crowding = 4,
+                      .own_s = {stopped ? 1e-3 * first : 0.029, stopped ? 0.085 : 0.030},
+                      .message_s = {stopped ? 0.030 : 0.004, stopped ? 1e-3 * (first - 55) : 0.003},
+                      .input_s = {1e-4, 1e-4}};
+      if (auto drift = watch.note(timed)) found.push_back(*drift);
+    }
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(name_of(found[0].cause), "processor_time") << found[0].text();
+  }
+}
+
+// Others that become more while a collective is delayed explain what ranks waited for cores, and no more.
+TEST(Drift, ADelayedCollectiveIsNamedWhileTheMachineFills) {
+  Planted planted = [](TimedStep& step, auto&) {
+    for (double& seconds : step.message_s) seconds += 0.06;
+    step.crowding = step.step >= kFrom ? 4 : 1;
+    step.crowded_out_s = 0.004;
+  };
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    std::vector<Drift> found = drifts_of(seed, 600, kFrom, planted);
+    ASSERT_EQ(found.size(), 1u) << "seed " << seed;
+    EXPECT_EQ(name_of(found[0].cause), "collective") << "seed " << seed << ": " << found[0].text();
+  }
+}
+
 TEST(Drift, LowerClocksAreNamed) {
   expect_cause(DriftCause::clocks, [](TimedStep& step, auto&) {
     for (double& seconds : step.own_s) seconds *= 1.5;

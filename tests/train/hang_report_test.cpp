@@ -124,6 +124,14 @@ TEST(Stragglers, AreComparedWithRanksOfTheSameWork) {
   EXPECT_TRUE(find_straggler({little, much}, {0, 0}));
 }
 
+// As measured of a process that is stopped and let go on: both ranks are off their cores for most of their own work.
+TEST(Stragglers, AreNoneWhereAllAreStopped) {
+  RankTimes hit_more{.step = 0.2, .waited = 0.006, .cpu = 0.0065}, hit_less{.step = 0.2, .waited = 0.126, .cpu = 0.006};
+  EXPECT_FALSE(find_straggler({hit_more, hit_less}, {0, 0}));
+  hit_less.cpu = 0.07;  // its peer works all the time
+  EXPECT_TRUE(find_straggler({hit_more, hit_less}, {0, 0}));
+}
+
 // How often one is told in some looks, of which `slow` says the times of rank 1.
 int times_told(int looks, const std::function<RankTimes(int look)>& slow) {
   StragglerWatch watch;

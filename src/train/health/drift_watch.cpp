@@ -178,17 +178,24 @@ void DriftWatch::name_cause(Drift& found) const {
     found.cause = DriftCause::device;
     return;
   }
+  // A process that is stopped now and then is stopped in the middle of messages too, and which of its ranks is hit in
+  // its own work is a matter of chance: that all ranks take longer for their own work, by about the factor that steps
+  // do, tells it from one slow rank, whose peers work as before.
+  const double factor = found.now_s / found.before_s;
+  std::vector<double> own_before = medians_by_rank(baseline_, &Block::own_s);
+  bool is_of_all = true;
+  for (size_t rank = 0; rank < own.size(); ++rank)
+    is_of_all = is_of_all && own_before[rank] + own[rank] >= std::pow(factor, kLargerPart) * own_before[rank];
   auto slowest = std::ranges::max_element(own);
-  if (*slowest >= kLargerPart * longer && is_alone(own, slowest)) {
+  if (*slowest >= kLargerPart * longer && is_alone(own, slowest) && !is_of_all) {
     found.cause = DriftCause::one_rank;
     found.rank = slowest - own.begin();
     return;
   }
-  if (drift_median(own) >= kLargerPart * longer) {
+  if (drift_median(own) >= kLargerPart * longer || is_of_all) {
     auto processor = [](const Block& block) { return block.processor_s; };
-    double more_time = found.now_s / found.before_s - 1,
-           more_processor = median_over(slow_, processor) / median_over(baseline_, processor) - 1;
-    found.cause = more_processor < kLargerPart * more_time ? DriftCause::processor_time : DriftCause::clocks;
+    double more_processor = median_over(slow_, processor) / median_over(baseline_, processor) - 1;
+    found.cause = more_processor < kLargerPart * (factor - 1) ? DriftCause::processor_time : DriftCause::clocks;
     return;
   }
   if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
@@ -200,10 +207,15 @@ bool DriftWatch::is_explained_by_others(const Drift& found) const {
   auto crowding = [](const Block& block) { return block.crowding; };
   double now = median_over(slow_, crowding), before = median_over(baseline_, crowding);
   auto crowded_out = [](const Block& block) { return block.crowded_out_s; };
-  double longer_out = median_over(slow_, crowded_out) - median_over(baseline_, crowded_out);
-  if (longer_out >= kLargerPart * (found.now_s - found.before_s)) return true;
+  const double now_out = median_over(slow_, crowded_out), longer_out = now_out - median_over(baseline_, crowded_out);
+  const double longer = found.now_s - found.before_s;
+  if (longer_out >= kLargerPart * longer) return true;
   bool is_more = now > kHalfFull && now > before + kMoreCrowded;
   if (!is_more && now <= kCrowded) return false;
+  // All ranks work as before and wait in messages. Others slow a message by the core that it waits for on one rank
+  // after the other: where that is measured, it tells, and how many they are does not.
+  if (found.cause == DriftCause::collective && now_out > 0)
+    return longer_out * static_cast<double>(baseline_.front().own_s.size()) >= kLargerPart * longer;
   bool is_of_all = found.cause == DriftCause::processor_time || found.cause == DriftCause::clocks ||
                    found.cause == DriftCause::unknown;
   double most = (is_more || is_of_all ? kSharedLoss : kChosenLoss) * std::max(1.0, now / std::max(before, kHalfFull));

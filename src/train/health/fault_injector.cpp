@@ -49,18 +49,23 @@ void flip_a_bit(Bound& bound) {
 // A process of its own stops this one and lets it go on, in turns. It has no memory but its stack to touch: it was
 // copied from a process with threads.
 void throttle_process(int64_t percent) {
-  constexpr int64_t kTurn = 20'000'000;  // nanoseconds
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::nanoseconds kTurn = std::chrono::milliseconds(20), kLongest = std::chrono::seconds(2);
   pid_t throttled = ::getpid();
-  timespec stopped{.tv_sec = 0, .tv_nsec = kTurn * percent / 100};
-  timespec running{.tv_sec = 0, .tv_nsec = kTurn - kTurn * percent / 100};
   pid_t child = ::fork();
   if (child != 0) return;
   ::close_range(0, ~0U, 0);  // the lock of the run, and what others wait for the end of
+  auto sleep = [](std::chrono::nanoseconds time) {
+    timespec spec{.tv_sec = time.count() / 1'000'000'000, .tv_nsec = time.count() % 1'000'000'000};
+    ::nanosleep(&spec, nullptr);
+  };
   while (::getppid() == throttled) {
+    Clock::time_point start = Clock::now();
+    sleep(kTurn * (100 - percent) / 100);
     ::kill(throttled, SIGSTOP);
-    ::nanosleep(&stopped, nullptr);
+    // On a machine with much to do this process sleeps longer than it asked for: the share is that of what was.
+    sleep(std::min(kLongest, std::chrono::nanoseconds(Clock::now() - start) * percent / (100 - percent)));
     ::kill(throttled, SIGCONT);
-    ::nanosleep(&running, nullptr);
   }
   ::_exit(0);
 }

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -36,14 +39,13 @@ fs::path file_of(const fs::path& out, int rank) {
   return heartbeat_directory(out) / fmt::format("rank-{}.json", rank);
 }
 
-std::string now_text() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
-int64_t now_ms() {
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+// Appends `text` as a string of JSON. Nearly all are plain, and are copied as they are.
+void append_json(std::string& to, const std::string& text) {
+  auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+  if (std::ranges::all_of(text, is_plain))
+    to.append("\"").append(text).append("\"");
+  else
+    to += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // Another machine may have died in the middle of a write.
@@ -88,7 +90,10 @@ std::string line_of(const LastBeat& r) {
 }  // namespace
 
 Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
-    : rank_(rank), rank_status_(rank_status), host_(own_host_name()), thread_(::gettid()) {
+    : rank_(rank), rank_status_(rank_status), host_(own_host_name()), thread_(::gettid()), end_(kFileBytes) {
+  who_ = fmt::format("{{\"rank\":{},\"host\":", rank);
+  append_json(who_, host_);
+  who_ += fmt::format(",\"pid\":{}", ::getpid());
   std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
   fs::create_directories(heartbeat_directory(out), ignored);
   file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
@@ -105,30 +110,39 @@ Heartbeat::~Heartbeat() {
 void Heartbeat::write(const std::string& state, const std::string& reason) {
   if (file_ < 0) return;
   StatusSnapshot seen = rank_status_.seen();
-  nlohmann::ordered_json json{{"rank", rank_},
-                              {"host", host_},
-                              {"pid", ::getpid()},
-                              {"state", state},
-                              {"step", seen.step},
-                              {"action", seen.action},
-                              {"op", seen.place},
-                              {"beside", seen.beside},
-                              {"waiting_for", seen.waiting_for},
-                              {"waiting_since_ms", seen.waiting_since_ms},
-                              {"sequence", seen.sequence},
-                              {"thread", thread_},
-                              {"time", now_text()},
-                              {"time_ms", now_ms()},
-                              {"step_s", times_.step},
-                              {"waited_s", times_.waited},
-                              {"input_s", times_.input},
-                              {"cpu_s", times_.cpu},
-                              {"reason", reason.substr(0, kReasonBytes)}};
-  std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() >= kFileBytes) return;
-  text.resize(kFileBytes - 1, ' ');
-  text += '\n';
-  [[maybe_unused]] ssize_t written = ::pwrite(file_, text.data(), text.size(), 0);
+  auto now = std::chrono::system_clock::now();
+  auto second = std::chrono::floor<std::chrono::seconds>(now);
+  if (second != second_) {
+    second_ = second;
+    second_text_ = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(second)));
+  }
+  auto add = [&]<class... Values>(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+  };
+  auto add_text = [&](std::string_view key, const std::string& value) {
+    add(",\"{}\":", key);
+    append_json(text_, value);
+  };
+  text_ = who_;
+  add_text("state", state);
+  add(",\"step\":{}", seen.step);
+  add_text("action", seen.action);
+  add_text("op", seen.place);
+  add_text("beside", seen.beside);
+  add(",\"waiting_for\":{},\"waiting_since_ms\":{},\"sequence\":{},\"thread\":{}", seen.waiting_for,
+      seen.waiting_since_ms, seen.sequence, thread_);
+  add(",\"time\":\"{}\",\"time_ms\":{}", second_text_,
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count());
+  add(",\"step_s\":{:.6g},\"waited_s\":{:.6g},\"input_s\":{:.6g},\"cpu_s\":{:.6g}", times_.step, times_.waited,
+      times_.input, times_.cpu);
+  add_text("reason", reason.substr(0, kReasonBytes));
+  text_ += '}';
+  if (text_.size() >= kFileBytes) return;
+  // Spaces over what the beat before had more; behind it they are there.
+  size_t end = std::exchange(end_, text_.size());
+  text_.resize(std::max(text_.size(), end), ' ');
+  if (end == kFileBytes) text_.back() = '\n';
+  [[maybe_unused]] ssize_t written = ::pwrite(file_, text_.data(), text_.size(), 0);
 }
 
 void Heartbeat::beat() {

@@ -1,9 +1,11 @@
 // Heartbeats: OUT/heartbeat/rank-N.json tells where each rank of the run was last seen. They are for a run that nobody
 // could ask any more: a process that was killed, a machine that went away. The next start reads them.
 //
-// A beat is one small write without flushing, at the start of every step and twice a second; it never ends a run.
+// A beat is one write of some hundred bytes without flushing, at the start of every step and twice a second; it never
+// ends a run.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -39,6 +41,11 @@ class Heartbeat {
   const RankStatus& rank_status_;
   std::string host_;
   int64_t thread_;  // that made this object
+  // Written at every step: what stays the same is kept, and only the bytes that the last two beats have are written.
+  std::string who_, text_;
+  std::chrono::sys_seconds second_;
+  std::string second_text_;
+  size_t end_;  // of the last beat in the file; behind it are spaces
   int file_ = -1;
   std::mutex mutex_;
   std::condition_variable ended_;

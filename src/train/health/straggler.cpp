@@ -12,7 +12,7 @@ namespace sextant {
 namespace {
 
 constexpr int kLooks = 2, kCrowdLooks = 20, kForgetLooks = 5;
-constexpr double kMuchMore = 1.5, kFarMore = 2.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
+constexpr double kMuchMore = 1.5, kFarMore = 2.5, kShareOfStep = 0.1, kLeastSeconds = 0.002, kAsleepShare = 0.5;
 
 double upper_median(std::vector<double> numbers) {
   auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
@@ -100,6 +100,10 @@ std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, con
     others.major_faults = median([](const RankTimes& t) { return t.major_faults; });
     others.blocks_read = median([](const RankTimes& t) { return t.blocks_read; });
     SlowReason reason = reason_of(ranks[rank], others, excess);
+    // Where its peers too are off their cores for most of their own work, something stops all of them, and which is hit
+    // most is a matter of chance: a drift.
+    double peers_asleep = theirs - others.input - others.cpu - others.run_delay;
+    if (reason == SlowReason::asleep && peers_asleep > kAsleepShare * theirs) continue;
     worst =
         Straggler{.rank = static_cast<int>(rank),
                   .own = own,

@@ -1,7 +1,5 @@
 // The view: which runs, which range, which axis; and the charts that show it.
 const FIRST_FIELDS = ["loss", "grad_norm", "lr", "tokens_per_s", "mfu", "arena_bytes", "step_s"];
-const LABELS = {loss: "loss", validation_loss: "validation loss", lr: "learning rate", grad_norm: "gradient norm", tokens_per_s: "tokens/s",
-                mfu: "MFU", arena_bytes: "memory of rank 0", step_s: "step time", input_s: "time for input", processor_s: "processor time", bits_per_byte: "bits per byte"};
 const OPS_EVERY = 5000;  // milliseconds
 const MOST_HEATMAPS = 4;  // runs whose lists are drawn
 
@@ -233,6 +231,9 @@ class View {
   aboutField(name) {
     return this.fields.find((field) => field.name === name) ?? {unit: "", about: "A field of metrics.jsonl."};
   }
+  labelOf(name) {
+    return this.aboutField(name).label ?? name.replaceAll("_", " ");
+  }
   // Charts for the fields that runs have: the ones asked for most come first, then as docs/metrics.md orders them.
   makeCharts() {
     const present = new Set(this.runs.flatMap((run) => Object.keys(run.last)));
@@ -242,7 +243,7 @@ class View {
       if (this.charts.has(name) || (name === "validation_loss" && present.has("loss"))) continue;
       const {unit, about} = this.aboutField(name), isLoss = name === "loss";
       const fields = isLoss ? ["loss", "validation_loss"] : [name];
-      const label = isLoss ? "loss, validation loss dashed" : LABELS[name] ?? name.replaceAll("_", " ");
+      const label = isLoss ? "loss, validation loss dashed" : this.labelOf(name);
       const chart = new Chart(this, fields, label, unit, about, isLoss);
       if (this.logs.has(name)) chart.toggleLog();
       this.charts.set(name, chart);

@@ -80,6 +80,8 @@ class Chart {
       high = values[Math.ceil(values.length * 0.98) - 1];
     }
     if (low > high) [low, high] = [0, 1];
+    // A few bytes more or less of megabytes: their labels would all be the same.
+    if (this.unit === "bytes" && high - low < 0.02 * high) [low, high] = [low - 0.01 * high, high + 0.01 * high];
     if (low === high) [low, high] = low === 0 ? [-1, 1] : [low - Math.abs(low) * 0.05, high + Math.abs(high) * 0.05];
     else if (this.log) [low, high] = [low / (high / low) ** 0.04, high * (high / low) ** 0.04];
     else [low, high] = [low - (high - low) * 0.05, high + (high - low) * 0.05];
@@ -115,7 +117,7 @@ class Chart {
     const {x, width, height} = this.drawn, context = cleared(this.layer, width, height), colours = this.view.colours();
     context.save();
     clipToPlot(context, this.drawn);
-    if (this.cursor !== null && this.markedEvent) this.drawMark(context, this.markedEvent, x.pixel(this.markedEvent[this.view.axis]), height, colours, true);
+    if (this.cursor !== null && this.markedEvent) this.drawMark(context, this.markedEvent, x, height, colours, true);
     if (this.cursor !== null) this.drawCursor(context, height, colours);
     context.restore();
     if (this.selection) {
@@ -137,11 +139,13 @@ class Chart {
       const at = x.pixel(event[this.view.axis]), isQuiet = QUIET_EVENTS.includes(event.event);
       if (at < MARGIN.left || !(at < x.pixelTo + 1) || (isQuiet && Math.abs(at - quietAt) < 1)) continue;
       // Checkpoints come by the hundred: a line for each would hide the curves.
-      this.drawMark(context, event, at, height, colours, !isQuiet);
+      this.drawMark(context, event, x, height, colours, !isQuiet);
       if (isQuiet) quietAt = at;
     }
   }
-  drawMark(context, event, at, height, colours, hasLine) {
+  // The line stands at the event, the triangle as near as it is whole.
+  drawMark(context, event, x, height, colours, hasLine) {
+    const at = x.pixel(event[this.view.axis]), middle = Math.min(Math.max(at, x.pixelFrom + 4), x.pixelTo - 4);
     context.strokeStyle = context.fillStyle = isBadEvent(event.event) ? colours.bad : colours.run(event.run);
     context.globalAlpha = event === this.markedEvent ? 1 : 0.6;
     context.lineWidth = 1;
@@ -155,9 +159,9 @@ class Chart {
     }
     context.globalAlpha = 0.9;
     context.beginPath();
-    context.moveTo(at - 4, height - MARGIN.bottom);
-    context.lineTo(at + 4, height - MARGIN.bottom);
-    context.lineTo(at, height - MARGIN.bottom - 6);
+    context.moveTo(middle - 4, height - MARGIN.bottom);
+    context.lineTo(middle + 4, height - MARGIN.bottom);
+    context.lineTo(middle, height - MARGIN.bottom - 6);
     context.fill();
     context.globalAlpha = 1;
   }
@@ -194,7 +198,7 @@ class Chart {
   description() {
     const parts = this.series.filter((one) => this.view.isShown(one.run) && one.values.y.length)
       .slice(0, 12)
-      .map((one) => `${this.view.runName(one.run)} ${one.isSecond ? one.field + " " : ""}${formatValue(one.values.y.at(-1), this.unit)}`);
+      .map((one) => `${this.view.runName(one.run)} ${one.isSecond ? this.view.labelOf(one.field) + " " : ""}${formatValue(one.values.y.at(-1), this.unit)}`);
     return `${this.label} by ${AXIS_NAMES[this.view.axis]}, last values: ${parts.join(", ") || "none"}`;
   }
 
@@ -220,7 +224,7 @@ class Chart {
       ? this.view.marks().find((event) => Math.abs(x.pixel(event[this.view.axis]) - pixel) < 5) : null;
     this.drawLayer();
     const rows = this.readings(at).slice(0, 14).map(({run, field, isSecond, point}) => (
-      {colour: this.view.colours().run(run), name: this.view.runName(run) + (isSecond ? ` ${field}` : ""), value: formatValue(point[1], this.unit)}));
+      {colour: this.view.colours().run(run), name: this.view.runName(run) + (isSecond ? ` ${this.view.labelOf(field)}` : ""), value: formatValue(point[1], this.unit)}));
     const notes = this.plans().map(({run, seconds}) => `predicted (${this.view.runName(run)}): ${formatValue(seconds, this.unit)}`);
     if (this.markedEvent) notes.push(`${this.markedEvent.event} (${this.view.runName(this.markedEvent.run)}): ${this.markedEvent.text}`);
     this.tip.show({title: `${AXIS_NAMES[this.view.axis]} ${this.xText(at)}`, rows, notes, at: pixel, width: this.drawn.width,

@@ -5,7 +5,7 @@ class HeatMap {
   constructor(view, run, field, unit, about) {
     Object.assign(this, {view, run, field, unit, isVisible: false, isStale: true, data: null});
     this.figure = element("figure");
-    const head = element("div", {className: "head"}), title = element("h2", {textContent: field + " "});
+    const head = element("div", {className: "head"}), title = element("h2", {textContent: `${view.labelOf(field)} `});
     title.title = about;
     title.append(element("span", {textContent: `${this.view.runName(run)}, by ${elementName(field)}`}));
     head.append(title);
