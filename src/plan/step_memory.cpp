@@ -105,7 +105,9 @@ class StepWalk {
           range->include(from), range->include(to);
           uses[static_cast<size_t>(buffer)].once |= once_per_step(op);
         };
-        touch(program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(begin + o)], o, o);
+        touch(
+            program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(begin) + static_cast<size_t>(o)],
+            o, o);
         for (const auto* ids : {&op.inputs, &op.outputs})
           for (ValueId id : *ids) {
             bool alone = touching[static_cast<size_t>(id)].size() == 1;

@@ -192,7 +192,8 @@ std::string_view explorer_style() {
 .legend svg { display: inline; vertical-align: -1px; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); gap: 14px 30px; align-items: start; margin-top: 12px; }
 #chosen-why { color: var(--bad); white-space: pre-line; margin: 0; }
-@media print { .controls button { display: none; } .chosen .figures div { background: none; } }
+@media print { .controls button, .controls input { display: none; } .chosen .figures div { background: none; }
+  section:has(.chosen) { break-inside: auto; } .chosen figure, .chosen .figures, .pair > table { break-inside: avoid; } }
 )css";
 }
 
