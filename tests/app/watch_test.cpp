@@ -167,7 +167,7 @@ TEST_F(WatchVerb, NotesBecomeLinesOfTheLog) {
   EXPECT_EQ(WatchJson::parse(run_command(fmt::format("log {} --json", run)).output).at("events").at(0).at("text"),
             "lr | halved *here*");
   EXPECT_EQ(run_command(fmt::format("log {} --html {}", run, place_ / "log.html")).code, 0);
-  expect_words(read_file(place_ / "log.html"), {"<polyline", "lr | halved *here*", "step_s"});
+  expect_words(read_file(place_ / "log.html"), {"<polyline", "lr | halved *here*", "step time"});
 }
 
 TEST_F(WatchVerb, ComparesRunsWithTheFirst) {
