@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "bench/stated_call.h"
 #include "config/load.h"
 #include "config/resolve.h"
 #include "exec/cpu/cpu_executor.h"
@@ -76,21 +77,15 @@ TEST(Gemm, OnTwoTensorRanksEachHasItsHalf) {
 // A device that takes no time: every call says what it would have taken.
 class SayingProbe final : public DeviceProbe {
  public:
-  struct Call final : TimedWork {
-    explicit Call(double s) : seconds(s) {}
-    double run() override { return seconds; }
-    double error() override { return 0; }
-    double seconds;
-  };
   DeviceFacts facts() const override { return {.name = "none"}; }
   Readings readings() const override { return {}; }
   std::vector<std::string> gemm_types() const override { return {"bf16"}; }
   std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string&) override {
     if (shape.k > largest_k) throw RunError("a GEMM", "no room");
     double away = std::abs(std::log(static_cast<double>(shape.m * shape.n) / (3072.0 * 5120)));
-    return std::make_unique<Call>(shape.flops() / (5e14 - 1e13 * away));
+    return std::make_unique<StatedCall>(shape.flops() / (5e14 - 1e13 * away));
   }
-  std::unique_ptr<TimedWork> stream(Stream, int64_t) override { return std::make_unique<Call>(1); }
+  std::unique_ptr<TimedWork> stream(Stream, int64_t) override { return std::make_unique<StatedCall>(1); }
   int64_t largest_k = 1 << 20;
 };
 

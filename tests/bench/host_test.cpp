@@ -5,30 +5,25 @@
 
 #include "base/error.h"
 #include "bench/save.h"
+#include "bench/stated_call.h"
 #include "cost/machine_file.h"
 
 namespace sextant {
 namespace {
 
-// Takes no time: every call says what it would have taken.
+// A device and its host whose speeds are known.
 class StatedHost final : public DeviceProbe {
  public:
   static constexpr double kUp = 50e9, kDown = 40e9, kStream = 200e9;  // bytes a second
-  struct Call final : TimedWork {
-    explicit Call(double s) : seconds(s) {}
-    double run() override { return seconds; }
-    double error() override { return 0; }
-    double seconds;
-  };
   DeviceFacts facts() const override { return {.name = "none"}; }
   Readings readings() const override { return {}; }
   std::vector<std::string> gemm_types() const override { return {}; }
   std::unique_ptr<TimedWork> gemm(const GemmDims&, const std::string&) override { BUG("no GEMMs here"); }
   std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) override {
-    return std::make_unique<Call>(bytes_of(stream, static_cast<double>(bytes)) / kStream);
+    return std::make_unique<StatedCall>(bytes_of(stream, static_cast<double>(bytes)) / kStream);
   }
   std::unique_ptr<TimedWork> host_copy(HostCopy direction, int64_t bytes) override {
-    return std::make_unique<Call>(static_cast<double>(bytes) / (direction == HostCopy::to_host ? kDown : kUp));
+    return std::make_unique<StatedCall>(static_cast<double>(bytes) / (direction == HostCopy::to_host ? kDown : kUp));
   }
 };
 
