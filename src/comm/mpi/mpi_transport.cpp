@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -380,9 +381,12 @@ void MpiSession::fail_with(ExitCode code) {
   if (failure_.exchange(code) == ExitCode::finished) exit_within(after_failure_, code);
 }
 
+// Every rank passes MPI_Finalize before any of them ends. A launcher that sees the first end with a code other than 0
+// (a run that was asked to stop) sends SIGTERM to the others: they are as good as gone, and must keep their code.
 MpiSession::~MpiSession() {
   if (failure_ == ExitCode::finished) {
     exit_within(after_success_, success_);
+    std::signal(SIGTERM, SIG_IGN);
     MPI_Finalize();
     return;
   }
