@@ -26,6 +26,8 @@ if(SEXTANT_SANITIZE)
   target_link_options(sextant_settings INTERFACE -fsanitize=${SEXTANT_SANITIZE})
   if(SEXTANT_SANITIZE MATCHES "undefined")  # a quarter of the compile time, for what the address sanitizer finds too or nobody does
     target_compile_options(sextant_settings INTERFACE -fno-sanitize=null,vptr,object-size)
+    # What is tested is watched; to watch the tests' own arithmetic besides takes a third of the time that they compile.
+    target_compile_options(sextant_settings INTERFACE $<$<BOOL:$<TARGET_PROPERTY:SEXTANT_IS_TEST>>:-fno-sanitize=undefined>)
   endif()
 endif()
 if(SEXTANT_FUZZ)  # libFuzzer learns from the branches that the libraries take
