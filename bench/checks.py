@@ -3,10 +3,11 @@
 both sides of every ratio come from one run of this program.
 
   bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 10] [--turns 3]
+  bench/checks.py --device cuda --config configs/bench/llama-1b.toml data.train=TOKENS.u32    on a GPU, where one rank is measured
   bench/checks.py --clean STEPS    trains the tiny model for so many steps with every check on, and says what they raised
 
 Two figures of a step: its processor time, that of a long run less that of a short one, which other work on the machine
-disturbs little; and the median of its time by the clock. Of the turns the least counts."""
+disturbs little; and the median of its time by the clock, which is all that counts of a GPU. Of the turns the least counts."""
 import argparse
 import json
 import os
@@ -19,6 +20,7 @@ import tempfile
 
 WARM_UP = 3
 ONE = ["train.threads=2"]
+ON_GPU = ["device=cuda"]
 TWO = ["mesh.dp=2", "train.threads=2", "batch.microbatch=2"]
 SIDES = [
     ("one rank", ONE, [("no check", []),
@@ -71,17 +73,19 @@ def step_seconds(asked, settings, folder):
 
 def print_costs(asked, folder):
     print(f"{asked.config}, {asked.steps} steps, {asked.turns} turns, {platform.machine()} with {os.cpu_count()} cores\n")
-    step_seconds(asked, ONE, folder)  # which makes the cache
-    for title, base, sides in SIDES:
+    measured = SIDES if asked.device == "cpu" else [("one GPU", ON_GPU, SIDES[0][2])]
+    step_seconds(asked, [*asked.settings, *measured[0][1]], folder)  # which makes the cache
+    for title, base, sides in measured:
         least = {}
         for _ in range(asked.turns):
             for name, settings in sides:
-                now = step_seconds(asked, [*base, *settings], folder)
+                now = step_seconds(asked, [*asked.settings, *base, *settings], folder)
                 least[name] = [min(pair) for pair in zip(now, least.get(name, now))]
         for name, _ in sides:
             more = [f"{1e3 * own:8.1f} ms {100 * (own / plain - 1):+6.1f} %"
                     for own, plain in zip(least[name], least["no check"])]
-            print(f"{title:<9} {name:<26} processor {more[0]}   clock {more[1]}", flush=True)
+            processor = f"processor {more[0]}   " if asked.device == "cpu" else ""
+            print(f"{title:<9} {name:<26} {processor}clock {more[1]}", flush=True)
 
 
 def print_alarms(asked, folder):
@@ -107,6 +111,8 @@ def main():
     arguments.add_argument("--steps", type=int, default=10)
     arguments.add_argument("--turns", type=int, default=3)
     arguments.add_argument("--clean", type=int, metavar="STEPS")
+    arguments.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    arguments.add_argument("settings", nargs="*", help="of every run, such as data.train=TOKENS.u32")
     asked = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         return print_alarms(asked, folder) if asked.clean else print_costs(asked, folder)

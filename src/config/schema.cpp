@@ -460,8 +460,8 @@ constexpr Key kKeysAfterAxes[] = {
         "Steps between comparisons of ranks that must hold the same weights and optimizer states; each reads a part of them, in "
         "turn, for at most 0.05 % of the time. Where they differ the run ends and names rank and tensor. 0 = never."),
     KEY(train.check_gemms, Affects::execution, from_to(0, 1),
-        "Share of the matrix products of a step that are checked by checksums, drawn anew every step. A wrong one is computed again, "
-        "and the run ends before the step's update, with an exit code of its own. CPU only."),
+        "Share of the matrix products of a step that are checked by checksums, drawn anew every step. A wrong one ends the run before "
+        "the step's update, with an exit code of its own. On a CPU it is computed again first."),
     KEY(train.check_collectives, Affects::execution, from_to(0, 1),
         "Share of the collectives of a step whose messages and sums are checked, drawn anew every step. A wrong one ends the run "
         "before the step's update and names the rank. CPU only."),

@@ -82,10 +82,11 @@ class Bound : public StateView {
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
 
-  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only
-  // where checks_ops: elsewhere nothing may be asked for.
+  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only of
+  // what checks_gemms and checks_messages say: nothing else may be asked for.
   void set_checks(const StepChecks& checks) { checks_ = checks; }
-  virtual bool checks_ops() const { return false; }
+  virtual bool checks_gemms() const { return false; }
+  virtual bool checks_messages() const { return false; }
 
   // From now on each step of each action is appended to `steps`; null ends it. For tests.
   void record_steps(std::vector<WalkStep>* steps) { recorded_ = steps; }

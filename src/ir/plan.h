@@ -100,6 +100,8 @@ struct Target {
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
   // Whether the kernel of an op can check its matrix products while it runs; null: none can.
   std::function<bool(const OpDef&)> can_check = nullptr;
+  // Whether it checks what ranks send each other, and what they compute twice.
+  bool checks_between_ranks = false;
   // The same of an op that runs on host cores; on a CPU these are the device's.
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> host_workspace = workspace;
   // Whether ops of this kind that stand side by side are done at once: their scratch then lives side by side too.

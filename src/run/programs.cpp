@@ -41,14 +41,19 @@ RecomputeMode recompute_mode(const RunConfig& run) {
 // Of everything that is not a product in fp8.
 // The share of products that are checked; that of collectives is not part of a Program, but needs the same executor.
 double checked_gemms(const RunConfig& run, const Target& target) {
-  for (const auto& [key, share] : {std::pair("train.check_gemms", run.train.check_gemms),
-                                   std::pair("train.check_collectives", run.train.check_collectives)})
-    if (share > 0 && !target.can_check)
-      throw UserError(
-          {.place = run.place_of(key),
-           .got = fmt::format("{} on a device ({}) whose kernels do not check themselves", share, target.name),
-           .expected = "0, or device = \"cpu\"",
-           .hint = "train.check_replicas_every works on every device"});
+  struct AskedCheck {
+    const char* key;
+    double share;
+    bool has_it;
+  };
+  for (const auto& [key, share, has_it] :
+       {AskedCheck{"train.check_gemms", run.train.check_gemms, target.can_check != nullptr},
+        AskedCheck{"train.check_collectives", run.train.check_collectives, target.checks_between_ranks}})
+    if (share > 0 && !has_it)
+      throw UserError({.place = run.place_of(key),
+                       .got = fmt::format("{} on a device ({}) that has no such check", share, target.name),
+                       .expected = "0, or device = \"cpu\"",
+                       .hint = "train.check_replicas_every works on every device"});
   return run.train.check_gemms;
 }
 

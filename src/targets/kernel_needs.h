@@ -48,6 +48,12 @@ struct KernelNeeds {
   Elements elements = Elements::computed;
 };
 
+// The scratch of an op: its kernel's from the beginning, then that of the check of its products where it has one.
+struct KernelScratch {
+  int64_t check_at = 0, check = 0;
+  Bytes bytes() const { return {check_at + check}; }
+};
+
 // The needs of a target's kernels by op. An op that is not listed needs nothing.
 class KernelTable {
  public:

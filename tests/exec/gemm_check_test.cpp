@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "targets/cpu/gemm_check_sizes.h"
+#include "targets/gemm_check_sizes.h"
 
 namespace sextant::cpu {
 namespace {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/corruption.h"
 #include "base/error.h"
 #include "comm/message_timer.h"
 #include "comm/payload_check.h"
@@ -17,6 +16,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm_check.h"
 #include "exec/cpu/wide_operands.h"
+#include "exec/gemm_fault.h"
 #include "exec/op_place.h"
 #include "ir/alias.h"
 #include "ir/lane.h"
@@ -99,22 +99,6 @@ void widen_f16(BoundOp& bound) {
   bound.workspace += widening.bytes();
 }
 
-[[noreturn]] void report(const BoundOp& op, const cpu::GemmFault& fault, int rank, const std::string& place) {
-  bool again = fault.verdict == cpu::FaultVerdict::persistent;
-  std::string element = fault.column >= 0 ? fmt::format("row {}, column {} of the product", fault.row, fault.column)
-                                          : fmt::format("the sum of row {} with random signs", fault.row);
-  throw Corruption(
-      {.check = "gemm",
-       .rank = rank,
-       .op = op.op->path,
-       .layer = op.op->block,
-       .verdict = again ? "persistent" : "transient"},
-      place,
-      fmt::format("{} ({}) computed a wrong result: {} is {:.6g}, but must be {:.6g} to within {:.2g}; {}", op.op->path,
-                  op.op->def->name, element, fault.got, fault.expected, fault.allowed,
-                  again ? "computed again it is wrong too (persistent)" : "computed again it is right (transient)"));
-}
-
 class CpuBound final : public Bound {
  public:
   CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
@@ -152,7 +136,8 @@ class CpuBound final : public Bound {
 
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
-  bool checks_ops() const override { return true; }
+  bool checks_gemms() const override { return true; }
+  bool checks_messages() const override { return true; }
 
   void run(std::span<const Action> unit, Trace* trace) override {
     std::array<bool, kMostParts> begun{}, moved{};
@@ -265,7 +250,7 @@ class CpuBound final : public Bound {
                          .verifies = verifies,
                          .flips = flips ? 1 : 0};
     call_kernel(op, microbatch, team_, &check);
-    if (check.found) report(op, check.fault, rank_, wire_ ? wire_->channel.transport.here() : "");
+    if (check.found) end_by_fault(check.fault, *op.op, rank_, wire_ ? wire_->channel.transport.here() : "");
   }
 
   // Whether messages of the op's next run are checked.

@@ -11,7 +11,7 @@ constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
 
 }  // namespace
 
-CpuScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
+KernelScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
   const KernelTable& needs = cpu_kernel_needs();
   // Copies in f32 of operands in f16 lie before the kernel's own scratch.
   cpu::Widening widening(op, in, out);
@@ -29,12 +29,10 @@ Target cpu_target(int threads) {
           .alignment = kAlignment,
           .computes_in = {DType::f32, DType::f16},
           .fp8 = true,
-          .workspace =
-              [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
-                CpuScratch scratch = cpu_scratch(op, in, out, team);
-                return Bytes{scratch.check_at + scratch.check};
-              },
+          .workspace = [team](const Op& op, const LocalTypes& in,
+                              const LocalTypes& out) { return cpu_scratch(op, in, out, team).bytes(); },
           .can_check = [](const OpDef& def) { return cpu_kernel_needs().can_check(def); },
+          .checks_between_ranks = true,
           .done_together = [](const OpDef& def) { return cpu_kernel_needs().grouping(def) == Grouping::together; }};
 }
 

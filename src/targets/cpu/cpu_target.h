@@ -11,10 +11,6 @@ Target cpu_target(int threads);
 
 const KernelTable& cpu_kernel_needs();
 
-// The scratch of an op: its kernel's from the beginning, then that of the check of its products where it has one.
-struct CpuScratch {
-  int64_t check_at = 0, check = 0;
-};
-CpuScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads);
+KernelScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads);
 
 }  // namespace sextant

@@ -10,13 +10,13 @@
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/expert_sizes.h"
 #include "targets/cpu/fp8_sizes.h"
-#include "targets/cpu/gemm_check_sizes.h"
 #include "targets/cpu/gemm_sizes.h"
 #include "targets/cpu/head_loss_sizes.h"
 #include "targets/cpu/message_sizes.h"
 #include "targets/cpu/orthogonalize_sizes.h"
 #include "targets/cpu/rope_sizes.h"
 #include "targets/cpu/task_sizes.h"
+#include "targets/gemm_check_sizes.h"
 #include "targets/local_heads.h"
 #include "targets/token_groups.h"
 
@@ -53,11 +53,11 @@ Bytes weight_gemm(const KernelQuery& query) {
 
 // Of the checks of these products.
 Bytes check_gemm(const KernelQuery& query) {
-  return {GemmCheckSizes(query.in[0].shape.rows(), query.out[0].shape.last(), query.in[0].shape.last()).bytes()};
+  return {check_sizes_of_linear(query).bytes()};
 }
 
 Bytes check_weight_gemm(const KernelQuery& query) {
-  return {GemmCheckSizes(query.in[0].shape.last(), query.in[1].shape.last(), query.in[0].shape.rows()).bytes()};
+  return {check_sizes_of_weight_gradient(query).bytes()};
 }
 
 Bytes check_fp8_product(const KernelQuery& query) {
@@ -96,9 +96,7 @@ Bytes head_loss(const KernelQuery& query) {
 
 Bytes check_head_loss(const KernelQuery& query) {
   HeadLossSizes sizes(query.in[0].shape, query.in[1].shape);
-  return {std::max({GemmCheckSizes(sizes.chunk, sizes.vocabulary, sizes.hidden).bytes(),
-                    GemmCheckSizes(sizes.chunk, sizes.hidden, sizes.vocabulary).bytes(),
-                    GemmCheckSizes(sizes.vocabulary, sizes.hidden, sizes.chunk).bytes()})};
+  return {check_bytes_of_head_loss(sizes.chunk, sizes.vocabulary, sizes.hidden)};
 }
 
 Bytes rope_table(const KernelQuery& query) {

@@ -10,4 +10,6 @@ Target cuda_target(Determinism determinism = Determinism::fast);
 
 const KernelTable& cuda_kernel_needs();
 
+KernelScratch cuda_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, Determinism determinism);
+
 }  // namespace sextant

@@ -12,6 +12,7 @@
 #include "targets/cuda/embedding_sizes.h"
 #include "targets/cuda/expert_sizes.h"
 #include "targets/cuda/fp8_sizes.h"
+#include "targets/cuda/gemm_check_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 #include "targets/cuda/head_loss_sizes.h"
 #include "targets/cuda/message_sizes.h"
@@ -63,6 +64,25 @@ Bytes fp8_with_blocks(const KernelQuery& query) {
 }
 Bytes fp8_with_tiles(const KernelQuery& query) {
   return {tile_scale_bytes(query.in[1].shape) + tile_scale_bytes(query.in[3].shape) + kGemmWorkspace};
+}
+
+// Of the checks of these products.
+Bytes check_gemm(const KernelQuery& query) {
+  return {device_check_bytes(check_sizes_of_linear(query).bytes())};
+}
+
+Bytes check_weight_gemm(const KernelQuery& query) {
+  return {device_check_bytes(check_sizes_of_weight_gradient(query).bytes())};
+}
+
+Bytes check_fp8_gemm(const KernelQuery& query) {
+  Fp8GemmSizes sizes = fp8_gemm_sizes(query.attrs, query.in[0].shape, query.in[2].shape, query.out[0].shape);
+  return {device_check_bytes(GemmCheckSizes(sizes.m, sizes.n, sizes.k).bytes())};
+}
+
+Bytes check_head_loss(const KernelQuery& query) {
+  HeadLossSizes sizes(query.in[0].dtype, query.in[0].shape, query.in[1].shape);
+  return {device_check_bytes(check_bytes_of_head_loss(sizes.chunk, sizes.vocabulary, sizes.hidden))};
 }
 
 Bytes column_sums(const KernelQuery& query) {
@@ -300,27 +320,27 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::expert_up, {cuda::experts_to_slots}},
       {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
       {&ops::expert_up_weight_gradient, {cuda::experts_of_slots<1>}},
-      {&ops::fp8_block_linear, {cuda::fp8_with_blocks}},
-      {&ops::fp8_block_linear_input_gradient, {cuda::fp8_with_blocks}},
-      {&ops::fp8_block_linear_weight_gradient, {cuda::fp8_with_tiles}},
-      {&ops::fp8_linear, {cuda::gemm}},
-      {&ops::fp8_linear_input_gradient, {cuda::gemm}},
-      {&ops::fp8_linear_weight_gradient, {cuda::gemm}},
+      {&ops::fp8_block_linear, {cuda::fp8_with_blocks, Grouping::alone, cuda::check_fp8_gemm}},
+      {&ops::fp8_block_linear_input_gradient, {cuda::fp8_with_blocks, Grouping::alone, cuda::check_fp8_gemm}},
+      {&ops::fp8_block_linear_weight_gradient, {cuda::fp8_with_tiles, Grouping::alone, cuda::check_fp8_gemm}},
+      {&ops::fp8_linear, {cuda::gemm, Grouping::alone, cuda::check_fp8_gemm}},
+      {&ops::fp8_linear_input_gradient, {cuda::gemm, Grouping::alone, cuda::check_fp8_gemm}},
+      {&ops::fp8_linear_weight_gradient, {cuda::gemm, Grouping::alone, cuda::check_fp8_gemm}},
       {&ops::slot_order, {cuda::sorted_slots}},
-      {&ops::head_loss, {cuda::head_loss}},
-      {&ops::head_loss_backward, {cuda::head_loss}},
-      {&ops::head_lse, {cuda::head_loss}},
+      {&ops::head_loss, {cuda::head_loss, Grouping::alone, cuda::check_head_loss}},
+      {&ops::head_loss_backward, {cuda::head_loss, Grouping::alone, cuda::check_head_loss}},
+      {&ops::head_lse, {cuda::head_loss, Grouping::alone, cuda::check_head_loss}},
       {&ops::layer_norm_backward, {cuda::norm_gradient<2>}},
-      {&ops::linear, {cuda::gemm}},
+      {&ops::linear, {cuda::gemm, Grouping::alone, cuda::check_gemm}},
       {&ops::linear_bias_gradient, {cuda::column_sums}},
-      {&ops::linear_gelu, {cuda::gemm}},
-      {&ops::linear_gelu_gradient, {cuda::gemm}},
-      {&ops::linear_gradients, {cuda::gemm_and_column_sums}},
-      {&ops::linear_input_gradient, {cuda::gemm}},
-      {&ops::linear_weight_gradient, {cuda::gemm}},
-      {&ops::linear_wide, {cuda::gemm}},
-      {&ops::linear_wide_input_gradient, {cuda::wide_gradient}},
-      {&ops::linear_wide_weight_gradient, {cuda::wide_gradient}},
+      {&ops::linear_gelu, {cuda::gemm, Grouping::alone, cuda::check_gemm}},
+      {&ops::linear_gelu_gradient, {cuda::gemm, Grouping::alone, cuda::check_gemm}},
+      {&ops::linear_gradients, {cuda::gemm_and_column_sums, Grouping::alone, cuda::check_weight_gemm}},
+      {&ops::linear_input_gradient, {cuda::gemm, Grouping::alone, cuda::check_gemm}},
+      {&ops::linear_weight_gradient, {cuda::gemm, Grouping::alone, cuda::check_weight_gemm}},
+      {&ops::linear_wide, {cuda::gemm, Grouping::alone, cuda::check_gemm}},
+      {&ops::linear_wide_input_gradient, {cuda::wide_gradient, Grouping::alone, cuda::check_gemm}},
+      {&ops::linear_wide_weight_gradient, {cuda::wide_gradient, Grouping::alone, cuda::check_weight_gemm}},
       {&ops::orthogonalize, {cuda::orthogonalize}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},

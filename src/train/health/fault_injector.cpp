@@ -106,8 +106,9 @@ FaultInjector::FaultInjector(const Parts& parts)
       refuse_fault(fault, fmt::format("{} percent", fault.amount), "1 to 95 percent");
     if (fault.kind == FaultKind::loses_node && !parts.local_checkpoints)
       refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
-    bool flips = fault.kind == FaultKind::flips_gemm_bit || fault.kind == FaultKind::flips_message_bit;
-    if (flips && !bound_.checks_ops())
+    bool cannot_flip = (fault.kind == FaultKind::flips_gemm_bit && !bound_.checks_gemms()) ||
+                       (fault.kind == FaultKind::flips_message_bit && !bound_.checks_messages());
+    if (cannot_flip)
       refuse_fault(fault, "the kernels of this device flip no bits on request", "device = \"cpu\", or corrupt");
     int number = ++times[fault.text];
     if (fault.rank != bound_.rank()) continue;

@@ -24,7 +24,7 @@ void require_microbatch_check(const RunConfig& run, const Mesh& mesh, const Targ
   auto refuse = [&](const std::string& got, const std::string& expected) {
     throw UserError({.place = run.place_of("train.check_microbatch_every"), .got = got, .expected = expected});
   };
-  if (!target.can_check)
+  if (!target.checks_between_ranks)
     refuse(fmt::format("ops of this device ({}) cannot be watched one by one", target.name), "0, or device = \"cpu\"");
   if (mesh.ranks(AxisRole::data) == 1) refuse("no other rank trains the same weights", "0, or mesh.dp of at least 2");
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {

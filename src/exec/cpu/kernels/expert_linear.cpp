@@ -5,7 +5,7 @@
 #include "exec/cpu/kernels/gemm.h"
 #include "exec/cpu/kernels/gemm_check.h"
 #include "targets/cpu/expert_sizes.h"
-#include "targets/cpu/gemm_check_sizes.h"
+#include "targets/gemm_check_sizes.h"
 #include "targets/ordered_slots.h"
 #include "targets/slot_experts.h"
 

@@ -8,16 +8,13 @@
 #include <vector>
 
 #include "exec/cpu/kernels/blocks.h"
-#include "targets/cpu/gemm_check_sizes.h"
+#include "targets/gemm_check_sizes.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-constexpr double kSpread = 8;               // of a random walk, from which on a row looks wrong
-constexpr double kHoeffding = 10;           // λ
-constexpr double kCheckRoundoff = 0x1p-53;  // of the check's own sums
-constexpr int64_t kRowsOfCheck = 16;        // in one task
+constexpr int64_t kRowsOfCheck = 16;  // in one task
 constexpr int64_t kDepthOfCheck = 64;
 
 template <class T>
@@ -213,7 +210,7 @@ class CheckedProduct {
     double norms = std::sqrt(squares_[row]) + std::sqrt(got.squares) + std::sqrt(bias_.squares) +
                    (adds() ? std::sqrt(before_squares_[row]) : 0.0);
     auto t = static_cast<double>(roundings(gemm_)), own = static_cast<double>(gemm_.n + gemm_.k);
-    double usual = kSpread * (kRoundoff<T> * std::sqrt(t) + kCheckRoundoff * std::sqrt(own)) * norms + least();
+    double usual = kSpreadOfRow * (kRoundoff<T> * std::sqrt(t) + kRoundoffOfCheck * std::sqrt(own)) * norms + least();
     return !(std::fabs(got.sum - expected_sum(row)) <= usual);
   }
 
@@ -225,7 +222,7 @@ class CheckedProduct {
   // Relative to the magnitudes: rounding of the product, and of f64 sums of `terms` terms that it is compared with.
   double relative(int64_t terms) const {
     double t = static_cast<double>(roundings(gemm_)) * kRoundoff<T>;
-    return t / (1 - t) + 2 * static_cast<double>(terms + 4) * kCheckRoundoff;
+    return t / (1 - t) + 2 * static_cast<double>(terms + 4) * kRoundoffOfCheck;
   }
 
   void decide(int64_t row) {
@@ -273,7 +270,7 @@ class CheckedProduct {
     fault.got = sums_of_c(row).sum;
     fault.expected = expected_sum(row);
     fault.allowed = kHoeffding * t / (1 - t) * norms +
-                    4 * static_cast<double>(gemm_.n + gemm_.k + 4) * kCheckRoundoff * all + least();
+                    4 * static_cast<double>(gemm_.n + gemm_.k + 4) * kRoundoffOfCheck * all + least();
     return !(std::fabs(fault.got - fault.expected) <= fault.allowed);
   }
 

@@ -54,7 +54,7 @@ class ScaledGemm : public PreparedCudaKernel {
  protected:
   void multiply(const CudaCall& call, GemmOperands operands, std::byte* workspace) const {
     if (plan_->shape().epilogue == GemmEpilogue::bias) operands.bias = call.in[kBias].data;
-    library_.run(*plan_, operands, workspace, call.stream);
+    library_.run(*plan_, operands, workspace, call.stream, call.check);
     if (!bias_behind_) return;
     std::array<Tensor, 2> in{call.out[0], call.in[kBias]};
     CudaCall after = call;

@@ -1,6 +1,7 @@
 #include "exec/cuda/gemm/gemm.h"
 
 #include "base/error.h"
+#include "exec/cuda/gemm/gemm_check.h"
 #include "exec/cuda/gemm/gemm_plan.h"
 #include "exec/cuda/gemm/gemm_tuner.h"
 #include "exec/cuda/runtime/check.h"
@@ -58,9 +59,11 @@ bool GemmLibrary::pays(const GemmPlan& with_epilogue, const GemmPlan& without, i
   return with_epilogue.choice.ms <= without.choice.ms + more_ms;
 }
 
-void GemmLibrary::run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace,
-                      cudaStream_t stream) const {
+void GemmLibrary::run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream,
+                      DeviceGemmCheck* check) const {
+  if (check) begin_check(plan.shape(), operands, *check, stream);
   plan.run(static_cast<cublasLtHandle_t>(handle_), plan.choice.algorithm, operands, workspace, stream);
+  if (check) end_check(plan.shape(), operands, *check, stream);
 }
 
 }  // namespace sextant

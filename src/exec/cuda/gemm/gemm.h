@@ -70,6 +70,7 @@ struct GemmOperands {
 
 class GemmPlan;
 class GemmTuner;
+struct DeviceGemmCheck;
 
 class GemmLibrary {
  public:
@@ -84,8 +85,9 @@ class GemmLibrary {
   // Whether one GEMM with an epilogue is faster than another followed by a kernel that moves this many bytes.
   // Without timings (repeatable runs), yes.
   bool pays(const GemmPlan& with_epilogue, const GemmPlan& without, int64_t bytes_more) const;
-  void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace,
-           cudaStream_t stream) const;  // kGemmWorkspace bytes
+  // The workspace has kGemmWorkspace bytes. With a check, what that asks for stands on the stream behind the GEMM.
+  void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream,
+           DeviceGemmCheck* check = nullptr) const;
 
  private:
   const CudaDevice& device_;

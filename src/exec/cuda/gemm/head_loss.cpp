@@ -32,7 +32,7 @@ class HeadLoss final : public PreparedCudaKernel {
     std::byte* scratch = logits + sizes_.logit_bytes();
     for (const Chunk& chunk : chunks_) {
       const std::byte* x = call.in[0].as<std::byte>() + chunk.begin * sizes_.hidden * size_of(sizes_.dtype);
-      library_.run(*chunk.logits, {x, call.in[1].data, logits}, scratch, call.stream);
+      library_.run(*chunk.logits, {x, call.in[1].data, logits}, scratch, call.stream, call.check);
       if (want_ == Want::lse) {
         log_sum_exp_rows(rows_of(call, chunk, logits, call.out[0].as<float>() + chunk.begin));
         continue;
@@ -90,10 +90,10 @@ class HeadLoss final : public PreparedCudaKernel {
   void multiply_gradients(const CudaCall& call, const Chunk& chunk, const std::byte* x, std::byte* dlogits,
                           std::byte* scratch) const {
     std::byte* dx = call.out[1].as<std::byte>() + chunk.begin * sizes_.hidden * size_of(sizes_.dtype);
-    library_.run(*chunk.dx, {dlogits, call.in[1].data, dx}, scratch, call.stream);
+    library_.run(*chunk.dx, {dlogits, call.in[1].data, dx}, scratch, call.stream, call.check);
     bool add = chunk.begin > 0 || call.accumulate();
     library_.run(*chunk.dw, {dlogits, x, call.out[0].data, nullptr, nullptr, add ? SumState::running : SumState::fresh},
-                 scratch, call.stream);
+                 scratch, call.stream, call.check);
   }
 
   HeadLossSizes sizes_;

@@ -22,7 +22,7 @@ class PreparedGemm final : public PreparedCudaKernel {
     GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
     if (plan_.shape().epilogue == GemmEpilogue::bias) operands.bias = call.in[2].data;
     if (call.accumulate()) operands.sum = SumState::running;
-    library_.run(plan_, operands, call.workspace, call.stream);
+    library_.run(plan_, operands, call.workspace, call.stream, call.check);
   }
 
  private:
@@ -94,8 +94,9 @@ class LinearGelu final : public GemmWithEpilogue {
     void* bias = call.in.size() > 2 ? call.in[2].data : nullptr;
     if (fused_)
       return library_.run(*fused_, {call.in[0].data, call.in[1].data, call.out[0].data, bias, call.out[1].data},
-                          call.workspace, call.stream);
-    library_.run(plain_, {call.in[0].data, call.in[1].data, call.out[1].data, bias}, call.workspace, call.stream);
+                          call.workspace, call.stream, call.check);
+    library_.run(plain_, {call.in[0].data, call.in[1].data, call.out[1].data, bias}, call.workspace, call.stream,
+                 call.check);
     CudaCall after = call;
     after.in = call.out.subspan(1, 1);
     after.out = call.out.first(1);
@@ -106,15 +107,17 @@ class LinearGelu final : public GemmWithEpilogue {
 class LinearGeluGradient final : public GemmWithEpilogue {
  public:
   explicit LinearGeluGradient(const CudaPreparation& p)
-      : GemmWithEpilogue(p, input_gradient_shape(p), GemmEpilogue::gelu_gradient, 3 * bytes_of(p.out[0])) {}
+      : GemmWithEpilogue(p, input_gradient_shape(p), GemmEpilogue::gelu_gradient, 3 * bytes_of(p.out[0])) {
+    if (p.op.attrs.has("checked")) fused_ = nullptr;  // what is checked must be stored
+  }
 
   void launch(const CudaCall& call) override {
     GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
     if (fused_) {
       operands.aux = call.in[2].data;
-      return library_.run(*fused_, operands, call.workspace, call.stream);
+      return library_.run(*fused_, operands, call.workspace, call.stream, call.check);
     }
-    library_.run(plain_, operands, call.workspace, call.stream);
+    library_.run(plain_, operands, call.workspace, call.stream, call.check);
     std::array<Tensor, 2> in{call.out[0], call.in[2]};
     CudaCall after = call;
     after.in = in;
@@ -143,9 +146,9 @@ class LinearGradients final : public GemmWithEpilogue {
     operands.sum = call.sum;
     if (fused_ && call.sum == SumState::fresh) {  // the epilogue cannot add onto a sum
       operands.bias = call.out[1].data;
-      return library_.run(*fused_, operands, call.workspace, call.stream);
+      return library_.run(*fused_, operands, call.workspace, call.stream, call.check);
     }
-    library_.run(plain_, operands, call.workspace, call.stream);
+    library_.run(plain_, operands, call.workspace, call.stream, call.check);
     sum_bias(call, call.out[1], call.sum);
   }
 };
@@ -167,7 +170,7 @@ class WideGradient final : public PreparedCudaKernel {
     }
     GemmOperands operands{gradient, call.in[1].data, call.out[0].data};
     if (call.accumulate()) operands.sum = SumState::running;
-    library_.run(plan_, operands, gemm_workspace, call.stream);
+    library_.run(plan_, operands, gemm_workspace, call.stream, call.check);
   }
 
  private:

@@ -9,15 +9,20 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cuda/gemm/gemm_check.h"
 #include "exec/cuda/runtime/check.h"
+#include "exec/cuda/runtime/fault_mailbox.h"
 #include "exec/cuda/runtime/fill.h"
 #include "exec/cuda/runtime/host_exchange.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "exec/gemm_fault.h"
 #include "exec/op_place.h"
 #include "ir/alias.h"
 #include "ir/lane.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 
@@ -83,6 +88,8 @@ struct BoundOp {
   bool ran = false;                    // so that `done` has been recorded
   const std::string* place = nullptr;  // what the rank's status calls it; null where none is kept
   std::unique_ptr<HostRun> on_host = nullptr;
+  uint64_t name = 0;                   // as StepChecks draws by
+  std::byte* check_scratch = nullptr;  // null: its products are never checked
 };
 
 // What decides the work that a region's launches do, beside the region itself.
@@ -194,6 +201,7 @@ class CudaBound final : public Bound {
   }
 
   const Program& program() const override { return program_; }
+  bool checks_gemms() const override { return true; }
   int rank() const override { return rank_; }
 
   void run(std::span<const Action> unit, Trace* trace) override {
@@ -216,14 +224,16 @@ class CudaBound final : public Bound {
     }
     if (pass.steps.empty()) return;
     begin(pass);
+    bool checked = has_checks(pass);
     if (observer())
       run_observed(pass, unit);
     else if (trace)
       run_traced(pass, *trace);
-    else if (capturable)
+    else if (capturable && !checked)
       replay(pass);
     else
       launch_all(pass);
+    if (checked) end_by_found_fault();
   }
 
   void settle() override {
@@ -268,6 +278,11 @@ class CudaBound final : public Bound {
     } else if (bound.kernel->prepare)
       bound.prepared =
           bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
+    bound.name = hash64(op.def->name, hash64(op.path));
+    if (!host && cuda_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());
+    if (!host && op.attrs.has("checked"))
+      bound.check_scratch =
+          bound.workspace + cuda_scratch(op, types_of(bound.in), types_of(bound.out), device_.determinism()).check_at;
     if (wires_) bound.place = wires_->transport().rank_status().keep(place_of(op));
     bound.on_comm_lane = on_comm_lane(op) && (!bound.prepared || bound.prepared->capturable());
     if (bound.on_comm_lane) check_cuda(cudaEventCreateWithFlags(&bound.done, cudaEventDisableTiming), "an event");
@@ -305,6 +320,39 @@ class CudaBound final : public Bound {
     if (op.ran) check_cuda(cudaStreamWaitEvent(stream_, op.done), op.op->path);
   }
 
+  // What is asked of the op's products in this step; empty: nothing.
+  std::optional<DeviceGemmCheck> check_of(int32_t number) {
+    if (checks().gemms <= 0 && !checks().flips_gemm) return {};
+    const BoundOp& op = ops_[static_cast<size_t>(number)];
+    bool verifies = op.check_scratch && checks().checks_gemm(op.name);
+    bool flips = checks().flips_gemm && !products_.empty() &&
+                 products_[checks().random("flip").below(0, products_.size())] == static_cast<size_t>(number);
+    if (!verifies && !flips) return {};
+    if (!mailbox_) mailbox_.emplace();
+    return DeviceGemmCheck{.op = number,
+                           .signs = checks().random("gemm_signs").bits(op.name),
+                           .scratch = op.check_scratch,
+                           .verifies = verifies,
+                           .flips = flips ? 1 : 0,
+                           .fault = mailbox_->fault()};
+  }
+
+  // Such units are launched op by op: which ops are checked changes from step to step, and a graph does not.
+  bool has_checks(const Pass& pass) {
+    return std::any_of(pass.steps.begin(), pass.steps.end(), [&](const WalkStep& step) {
+      return step.kind == WalkStep::Kind::start && check_of(step.op).has_value();
+    });
+  }
+
+  // Before anything uses what was computed for an update.
+  void end_by_found_fault() {
+    check_cuda(cudaStreamSynchronize(stream_), "checks of GEMMs");
+    const DeviceGemmFault& found = *mailbox_->fault();
+    if (found.found == 0) return;
+    end_by_fault({found.row, found.column, found.got, found.expected, found.allowed},
+                 *ops_[static_cast<size_t>(found.op)].op, rank_, wires_ ? wires_->transport().here() : "");
+  }
+
   CudaCall call_of(const WalkStep& step, const Pass& pass, cudaStream_t stream) {
     const BoundOp& op = op_of(step);
     SumState sum = starts_sum(*op.op) ? pass.variant(step).sum : SumState::running;
@@ -335,6 +383,8 @@ class CudaBound final : public Bound {
       op.kernel->launch_all(calls);
     } else {
       CudaCall call = call_of(pass.steps[at], pass, stream);
+      std::optional<DeviceGemmCheck> check = check_of(pass.steps[at].op);
+      if (check) call.check = &*check;
       op.prepared ? op.prepared->launch(call) : op.kernel->launch(call);
     }
     check_cuda(cudaGetLastError(), op.op->path);
@@ -531,7 +581,9 @@ class CudaBound final : public Bound {
   cudaStream_t stream_, comm_stream_ = nullptr;
   cudaEvent_t fork_ = nullptr;
   HostExchange exchange_;
-  std::vector<BoundOp> ops_;  // by number
+  std::vector<BoundOp> ops_;      // by number
+  std::vector<size_t> products_;  // the ops that make matrix products
+  std::optional<FaultMailbox> mailbox_;
   std::vector<BoundRegion> regions_;
   std::map<UnitKey, Recorded> graphs_;
   int most_slots_ = 1;

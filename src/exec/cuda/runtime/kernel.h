@@ -23,6 +23,7 @@
 namespace sextant {
 
 class CudaWires;
+struct DeviceGemmCheck;
 
 struct CudaCall {
   std::span<const Tensor> in;
@@ -33,6 +34,7 @@ struct CudaCall {
   cudaStream_t stream;
   int microbatch = 0;
   SumState sum = SumState::running;
+  DeviceGemmCheck* check = nullptr;  // of the products that it makes; null: none is asked for
 
   // Output 0 is added onto what its buffer holds (ops whose definition supports it).
   bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }

@@ -1,0 +1,466 @@
+#include "exec/cuda/gemm/gemm_check.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+#include <cfloat>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "exec/cuda/kernels/reduce.cuh"
+#include "exec/cuda/runtime/check.h"
+#include "exec/gemm_fault.h"
+#include "targets/cuda/fp8_sizes.h"
+#include "targets/cuda/gemm_check_sizes.h"
+
+namespace sextant {
+
+namespace {
+
+using cuda::kWholeWarp;
+using cuda::SuspectRows;
+using cuda::warp_sum;
+
+constexpr int kCheckThreads = 256;
+constexpr int kCheckWarps = kCheckThreads / 32;
+constexpr int64_t kLinesOfSlice = 256;  // that a block of sums over columns reads
+
+enum class ScaleOrder : uint8_t {
+  none,
+  tensor,  // one number
+  tiles,   // [along the line / 128, lines]
+  blocks,  // [lines / 128, along the line / 128], in rows of `scale_stride`
+};
+
+// A matrix as it is stored: `lines` of `width` numbers.
+struct StoredLines {
+  const void* data;
+  DType dtype;
+  int64_t stride, lines, width;
+  ScaleOrder order = ScaleOrder::none;
+  const float* scales = nullptr;
+  int64_t scale_stride = 0;
+
+  __device__ double scale(int64_t line, int64_t i) const {
+    switch (order) {
+      case ScaleOrder::none:
+        return 1;
+      case ScaleOrder::tensor:
+        return scales[0];
+      case ScaleOrder::tiles:
+        return scales[i / cuda::kFp8Tile * lines + line];
+      case ScaleOrder::blocks:
+        return scales[line / cuda::kFp8Tile * scale_stride + i / cuda::kFp8Tile];
+    }
+    return 1;
+  }
+  template <class T>
+  __device__ double number(int64_t line, int64_t i) const {
+    double raw = static_cast<float>(static_cast<const T*>(data)[line * stride + i]);
+    return order == ScaleOrder::none ? raw : raw * scale(line, i);
+  }
+  // For what runs seldom: the type is looked at for every number.
+  __device__ double any_number(int64_t line, int64_t i) const {
+    switch (dtype) {
+      case DType::bf16:
+        return number<__nv_bfloat16>(line, i);
+      case DType::f16:
+        return number<__half>(line, i);
+      case DType::e4m3:
+        return number<__nv_fp8_e4m3>(line, i);
+      case DType::e5m2:
+        return number<__nv_fp8_e5m2>(line, i);
+      default:
+        return number<float>(line, i);
+    }
+  }
+};
+
+template <class Body>
+void for_operand_type(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::bf16:
+      return body.template operator()<__nv_bfloat16>();
+    case DType::f16:
+      return body.template operator()<__half>();
+    case DType::e4m3:
+      return body.template operator()<__nv_fp8_e4m3>();
+    case DType::e5m2:
+      return body.template operator()<__nv_fp8_e5m2>();
+    default:
+      return body.template operator()<float>();
+  }
+}
+
+// What every number of a line (or column) is multiplied by; without squares these count once.
+struct Weights {
+  const double* sums;
+  const double* squares;
+};
+
+struct LineSums {
+  double* sums;
+  double* squares;
+};
+
+// SplitMix64's mixing: one sign for every column, without a state.
+__device__ double sign_of(uint64_t seed, int64_t column) {
+  uint64_t x = seed + 0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(column + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return ((x ^ (x >> 31)) & 1) != 0 ? 1.0 : -1.0;
+}
+
+__global__ void __launch_bounds__(kCheckThreads) draw_signs(uint64_t seed, double* signs, int64_t count) {
+  int64_t i = static_cast<int64_t>(blockIdx.x) * kCheckThreads + threadIdx.x;
+  if (i < count) signs[i] = sign_of(seed, i);
+}
+
+// A warp sums a line.
+template <class T>
+__global__ void __launch_bounds__(kCheckThreads)
+    sum_lines(const __grid_constant__ StoredLines x, Weights w, LineSums out) {
+  int64_t line = static_cast<int64_t>(blockIdx.x) * kCheckWarps + threadIdx.x / 32;
+  if (line >= x.lines) return;
+  double sum = 0, squares = 0;
+#pragma unroll 4
+  for (int64_t i = threadIdx.x % 32; i < x.width; i += 32) {
+    double v = x.number<T>(line, i);
+    sum += v * w.sums[i];
+    squares += w.squares ? v * v * w.squares[i] : v * v;
+  }
+  sum = warp_sum(sum);
+  squares = warp_sum(squares);
+  if (threadIdx.x % 32 != 0) return;
+  out.sums[line] = sum;
+  out.squares[line] = squares;
+}
+
+// A thread sums a column of a slice of the lines; slices are added up in any order. `out` holds zeros before.
+template <class T>
+__global__ void __launch_bounds__(kCheckThreads)
+    sum_columns_of(const __grid_constant__ StoredLines x, Weights w, LineSums out) {
+  int64_t column = static_cast<int64_t>(blockIdx.x) * kCheckThreads + threadIdx.x;
+  if (column >= x.width) return;
+  int64_t begin = blockIdx.y * kLinesOfSlice, end = min(x.lines, begin + kLinesOfSlice);
+  double sum = 0, squares = 0;
+#pragma unroll 4
+  for (int64_t line = begin; line < end; ++line) {
+    double v = x.number<T>(line, column);
+    sum += v * w.sums[line];
+    squares += w.squares ? v * v * w.squares[line] : v * v;
+  }
+  atomicAdd(out.sums + column, sum);
+  atomicAdd(out.squares + column, squares);
+}
+
+// Everything that rows are judged by.
+struct Judged {
+  StoredLines a, b, c;    // as stored
+  bool a_along, b_along;  // whether their lines lie along k
+  const void* bias;       // null: none
+  DType bias_dtype;
+  bool adds;
+  int64_t m, n, k;
+  const double *signs, *b_squares, *expected, *squares, *before, *before_squares;
+  double roundoff, roundings;  // of the sums: u and t
+  double narrowing;            // u of what is stored
+  double least, largest;       // what underflow may lose, and the largest number of the type
+  SuspectRows* suspects;
+  DeviceGemmFault* fault;
+  int32_t op;
+
+  __device__ double a_at(int64_t row, int64_t i) const { return a_along ? a.any_number(row, i) : a.any_number(i, row); }
+  __device__ double b_at(int64_t i, int64_t column) const {
+    return b_along ? b.any_number(column, i) : b.any_number(i, column);
+  }
+  __device__ double bias_at(int64_t column) const {
+    if (!bias) return 0;
+    return StoredLines{bias, bias_dtype, 0, 1, n}.any_number(0, column);
+  }
+  __device__ void report(const DeviceGemmFault& found) const {
+    if (atomicExch(&suspects->reported, 1) != 0 || fault->found != 0) return;
+    *fault = found;
+    __threadfence_system();
+  }
+};
+
+struct RowSums {
+  double sum, squares, bias, bias_squares;
+};
+
+// c·x and bias·x of a row, by a warp.
+template <class T>
+__device__ RowSums row_sums_of(const Judged& j, int64_t row) {
+  RowSums s{};
+#pragma unroll 4
+  for (int64_t i = threadIdx.x % 32; i < j.n; i += 32) {
+    double v = j.c.number<T>(row, i), sign = j.signs[i];
+    s.sum += v * sign;
+    s.squares += v * v;
+    if (!j.bias) continue;
+    double bias = j.bias_at(i);
+    s.bias += bias * sign;
+    s.bias_squares += bias * bias;
+  }
+  return {warp_sum(s.sum), warp_sum(s.squares), warp_sum(s.bias), warp_sum(s.bias_squares)};
+}
+
+template <class T>
+__global__ void __launch_bounds__(kCheckThreads) find_suspects(const __grid_constant__ Judged j) {
+  int64_t row = static_cast<int64_t>(blockIdx.x) * kCheckWarps + threadIdx.x / 32;
+  if (row >= j.m) return;
+  RowSums got = row_sums_of<T>(j, row);
+  if (threadIdx.x % 32 != 0) return;
+  double before = j.adds ? j.before[row] : 0, before_squares = j.adds ? j.before_squares[row] : 0;
+  double norms = sqrt(j.squares[row]) + sqrt(got.squares) + sqrt(got.bias_squares) + sqrt(before_squares);
+  double own = static_cast<double>(j.n + j.k);
+  double usual = kSpreadOfRow * ((j.roundoff * sqrt(j.roundings) + kRoundoffOfCheck * sqrt(own)) * norms +
+                                 j.narrowing * sqrt(got.squares)) +
+                 static_cast<double>(j.n) * j.least;
+  if (fabs(got.sum - (j.expected[row] + got.bias + before)) <= usual) return;
+  int at = atomicAdd(&j.suspects->count, 1);
+  if (at < cuda::kMostSuspects) j.suspects->rows[at] = static_cast<int32_t>(row);
+}
+
+// (1) of exec/gemm_fault.h, a thread for each column.
+__device__ void judge_elements(const Judged& j, int64_t row) {
+  int64_t column = static_cast<int64_t>(blockIdx.x) * kCheckThreads + threadIdx.x;
+  if (column >= j.n) return;
+  double exact = j.bias_at(column), size = fabs(exact);
+  for (int64_t i = 0; i < j.k; ++i) {
+    double term = j.a_at(row, i) * j.b_at(i, column);
+    exact += term;
+    size += fabs(term);
+  }
+  if (!(size < j.largest / 2)) return;
+  double got = j.c.any_number(row, column), t = j.roundings * j.roundoff;
+  double allowed = (t / (1 - t) + 2 * static_cast<double>(j.k + 4) * kRoundoffOfCheck) * size +
+                   j.narrowing * (fabs(exact) + size * t) + j.least;
+  if (fabs(got - exact) <= allowed) return;
+  j.report({1, j.op, row, column, got, exact, allowed});
+}
+
+// (2), by the first warp of the first block.
+template <class T>
+__device__ void judge_sum(const Judged& j, int64_t row) {
+  if (blockIdx.x != 0 || threadIdx.x >= 32) return;
+  RowSums got = row_sums_of<T>(j, row);
+  double terms = 0;
+  for (int64_t i = threadIdx.x; i < j.k; i += 32) terms += fabs(j.a_at(row, i)) * sqrt(j.b_squares[i]);
+  terms = warp_sum(terms);
+  if (threadIdx.x != 0) return;
+  double norms = terms + sqrt(got.bias_squares) + sqrt(j.before_squares[row]);
+  double all = sqrt(static_cast<double>(j.n)) * norms;
+  if (!(all < j.largest / 2)) return;
+  double t = j.roundings * j.roundoff, expected = j.expected[row] + got.bias + j.before[row];
+  double allowed = kHoeffding * (t / (1 - t) * norms + j.narrowing * norms * (1 + t)) +
+                   4 * static_cast<double>(j.n + j.k + 4) * kRoundoffOfCheck * all + static_cast<double>(j.n) * j.least;
+  if (fabs(got.sum - expected) <= allowed) return;
+  j.report({1, j.op, row, -1, got.sum, expected, allowed});
+}
+
+template <class T>
+__global__ void __launch_bounds__(kCheckThreads) judge_suspects(const __grid_constant__ Judged j) {
+  if (static_cast<int>(blockIdx.y) >= j.suspects->count) return;
+  int64_t row = j.suspects->rows[blockIdx.y];
+  j.adds ? judge_sum<T>(j, row) : judge_elements(j, row);
+}
+
+template <class Bits>
+__device__ void flip_sign(void* data, int64_t at) {
+  static_cast<Bits*>(data)[at] ^= static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+}
+
+// The sign of the largest number of the first row: a bit of one near zero is of no significance. One block.
+__global__ void __launch_bounds__(kCheckThreads) flip_largest(const __grid_constant__ StoredLines c) {
+  __shared__ double sizes[kCheckThreads];
+  __shared__ int64_t columns[kCheckThreads];
+  double size = -1;
+  int64_t column = 0;
+  for (int64_t i = threadIdx.x; i < c.width; i += kCheckThreads)
+    if (double v = fabs(c.any_number(0, i)); v > size) {
+      size = v;
+      column = i;
+    }
+  sizes[threadIdx.x] = size;
+  columns[threadIdx.x] = column;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int other = 1; other < kCheckThreads; ++other)
+    if (sizes[other] > size) {
+      size = sizes[other];
+      column = columns[other];
+    }
+  void* data = const_cast<void*>(c.data);
+  c.dtype == DType::f32 ? flip_sign<uint32_t>(data, column) : flip_sign<uint16_t>(data, column);
+}
+
+unsigned blocks_for(int64_t count, int64_t each) {
+  return static_cast<unsigned>(ceil_div(count, each));
+}
+
+struct TypeRounding {
+  double roundoff;
+  double least;  // half of the smallest number
+  double largest;
+};
+
+TypeRounding rounding_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return {0x1p-8, 0x1p-134, 3.3895313892515355e38};
+    case DType::f16:
+      return {0x1p-11, 0x1p-25, 65504};
+    default:
+      return {0x1p-24, 0x1p-150, static_cast<double>(FLT_MAX)};
+  }
+}
+
+struct SumRounding {
+  double roundoff, roundings;
+};
+
+SumRounding sums_of(const GemmShape& shape) {
+  auto k = static_cast<double>(shape.k);
+  if (shape.scales != GemmScales::none) return {0x1p-13, k / 32 + 32};
+  return {shape.in == DType::f32 ? 0x1p-24 : 0x1p-23, k + 4};
+}
+
+StoredLines lines_of(const void* data, DType dtype, int64_t lines, int64_t width, int64_t stride) {
+  return {.data = data, .dtype = dtype, .stride = stride > 0 ? stride : width, .lines = lines, .width = width};
+}
+
+// A check of one GEMM: where its numbers lie, and what it launches.
+class GemmInspection {
+ public:
+  GemmInspection(const GemmShape& shape, const GemmOperands& operands, const DeviceGemmCheck& check,
+                 cudaStream_t stream)
+      : shape_(shape), operands_(operands), check_(check), at_(shape.m, shape.n, shape.k), stream_(stream) {}
+
+  bool adds() const { return operands_.sum == SumState::running; }
+
+  StoredLines result() const {
+    bool in_aux = shape_.epilogue == GemmEpilogue::gelu || shape_.epilogue == GemmEpilogue::gelu_bias;
+    return lines_of(in_aux ? operands_.aux : operands_.c, shape_.out, shape_.m, shape_.n, shape_.c_stride);
+  }
+
+  void begin() const {
+    draw_signs<<<blocks_for(shape_.n, kCheckThreads), kCheckThreads, 0, stream_>>>(check_.signs, doubles(0), shape_.n);
+    if (adds()) lines(result(), {doubles(0), nullptr}, {doubles(at_.before), doubles(at_.before_squares)});
+  }
+
+  void end() const {
+    StoredLines a = first(), b = second();
+    bool a_along = shape_.a_order == MatrixOrder::as_is, b_along = shape_.b_order == MatrixOrder::transposed;
+    LineSums of_b{doubles(at_.b_sums), doubles(at_.b_squares)}, of_a{doubles(at_.expected), doubles(at_.squares)};
+    // b·x: over the columns of b, which are its lines where these lie along k.
+    Weights signs{doubles(0), nullptr}, sums_of_b{of_b.sums, of_b.squares};
+    b_along ? columns(b, signs, of_b) : lines(b, signs, of_b);
+    a_along ? lines(a, sums_of_b, of_a) : columns(a, sums_of_b, of_a);
+    auto* suspects = reinterpret_cast<SuspectRows*>(check_.scratch + at_.bytes());
+    check_cuda(cudaMemsetAsync(suspects, 0, sizeof *suspects, stream_), "a check of a GEMM");
+    SumRounding sums = sums_of(shape_);
+    TypeRounding stored = rounding_of(shape_.out);
+    bool has_bias = shape_.epilogue == GemmEpilogue::bias || shape_.epilogue == GemmEpilogue::gelu_bias;
+    Judged judged{.a = a,
+                  .b = b,
+                  .c = result(),
+                  .a_along = a_along,
+                  .b_along = b_along,
+                  .bias = has_bias ? operands_.bias : nullptr,
+                  .bias_dtype = shape_.scales == GemmScales::none ? shape_.out : DType::bf16,
+                  .adds = adds(),
+                  .m = shape_.m,
+                  .n = shape_.n,
+                  .k = shape_.k,
+                  .signs = doubles(0),
+                  .b_squares = of_b.squares,
+                  .expected = of_a.sums,
+                  .squares = of_a.squares,
+                  .before = doubles(at_.before),
+                  .before_squares = doubles(at_.before_squares),
+                  .roundoff = sums.roundoff,
+                  .roundings = sums.roundings,
+                  .narrowing = stored.roundoff,
+                  .least = sums.roundings * static_cast<double>(FLT_MIN) + stored.least,
+                  .largest = stored.largest,
+                  .suspects = suspects,
+                  .fault = check_.fault,
+                  .op = check_.op};
+    for_operand_type(shape_.out, [&]<class T>() {
+      find_suspects<T><<<blocks_for(shape_.m, kCheckWarps), kCheckThreads, 0, stream_>>>(judged);
+      dim3 grid(blocks_for(shape_.n, kCheckThreads), cuda::kMostSuspects);
+      judge_suspects<T><<<grid, kCheckThreads, 0, stream_>>>(judged);
+    });
+  }
+
+  void spoil() const { flip_largest<<<1, kCheckThreads, 0, stream_>>>(result()); }
+
+ private:
+  double* doubles(int64_t offset) const { return reinterpret_cast<double*>(check_.scratch + offset); }
+
+  StoredLines first() const {
+    bool as_is = shape_.a_order == MatrixOrder::as_is;
+    StoredLines a =
+        lines_of(operands_.a, shape_.in, as_is ? shape_.m : shape_.k, as_is ? shape_.k : shape_.m, shape_.a_stride);
+    a.scales = operands_.a_scales;
+    if (shape_.scales == GemmScales::tensors) a.order = ScaleOrder::tensor;
+    if (shape_.scales == GemmScales::tiles || shape_.scales == GemmScales::tiles_and_blocks)
+      a.order = ScaleOrder::tiles;
+    return a;
+  }
+
+  StoredLines second() const {
+    bool as_is = shape_.b_order == MatrixOrder::as_is;
+    StoredLines b =
+        lines_of(operands_.b, shape_.b_in(), as_is ? shape_.k : shape_.n, as_is ? shape_.n : shape_.k, shape_.b_stride);
+    b.scales = operands_.b_scales;
+    b.scale_stride = round_up(ceil_div(shape_.k, cuda::kFp8Tile), 4);
+    if (shape_.scales == GemmScales::tensors) b.order = ScaleOrder::tensor;
+    if (shape_.scales == GemmScales::tiles) b.order = ScaleOrder::tiles;
+    if (shape_.scales == GemmScales::tiles_and_blocks) b.order = ScaleOrder::blocks;
+    return b;
+  }
+
+  void lines(const StoredLines& x, const Weights& w, const LineSums& out) const {
+    for_operand_type(x.dtype, [&]<class T>() {
+      sum_lines<T><<<blocks_for(x.lines, kCheckWarps), kCheckThreads, 0, stream_>>>(x, w, out);
+    });
+  }
+
+  void columns(const StoredLines& x, const Weights& w, const LineSums& out) const {
+    for (double* sums : {out.sums, out.squares})
+      check_cuda(cudaMemsetAsync(sums, 0, static_cast<size_t>(x.width) * sizeof(double), stream_), "a check of a GEMM");
+    dim3 grid(blocks_for(x.width, kCheckThreads), blocks_for(x.lines, kLinesOfSlice));
+    for_operand_type(x.dtype, [&]<class T>() { sum_columns_of<T><<<grid, kCheckThreads, 0, stream_>>>(x, w, out); });
+  }
+
+  const GemmShape& shape_;
+  const GemmOperands& operands_;
+  const DeviceGemmCheck& check_;
+  GemmCheckSizes at_;
+  cudaStream_t stream_;
+};
+
+}  // namespace
+
+void begin_check(const GemmShape& shape, const GemmOperands& operands, const DeviceGemmCheck& check,
+                 cudaStream_t stream) {
+  if (!check.verifies) return;
+  BUG_IF(shape.epilogue == GemmEpilogue::gelu_gradient, "a product that is not stored cannot be checked");
+  GemmInspection(shape, operands, check, stream).begin();
+}
+
+void end_check(const GemmShape& shape, const GemmOperands& operands, DeviceGemmCheck& check, cudaStream_t stream) {
+  GemmInspection inspection(shape, operands, check, stream);
+  if (check.flips > 0) {
+    --check.flips;
+    inspection.spoil();
+  }
+  if (check.verifies) inspection.end();
+}
+
+}  // namespace sextant
