@@ -288,7 +288,9 @@ class MachineReader {
         require(device.peaks.contains(type),
                 fmt::format("device.peak_tflops.{}, of which device.gemm_rate has a share", type));
     }
-    if (const HostMemory& host = machine_.host; host != HostMemory{}) {
+    // A CPU has its memory under [device], and may have disks alone here.
+    const HostMemory& host = machine_.host;
+    if (host.link_bytes_per_s > 0 || host.memory_bytes_per_s > 0 || host.memory_bytes > 0) {
       require(host.link_bytes_per_s > 0, "host.link_gb_s");
       require(host.memory_bytes_per_s > 0, "host.memory_gb_s");
       require(host.memory_bytes > 0, "host.memory_gb");
