@@ -422,7 +422,7 @@ std::string machine_text(const Machine& given) {
   for (auto& [type, rate] : machine.device.gemm_rates) rates += fields_text(std::vector{gemm_rate_field(type, rate)});
   table("device.gemm_rate", rates);
   table("node", fields_text(node_fields(machine)));
-  if (machine.host != HostMemory{}) table("host", fields_text(host_fields(machine.host)));
+  table("host", fields_text(known_host_fields(machine.host)));
   for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
   for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
   table("efficiency", fields_text(efficiency_fields(machine.tables)));
