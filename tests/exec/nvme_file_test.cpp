@@ -66,7 +66,7 @@ TEST_F(NvmeFileTest, RefusesADirectoryThatIsNone) {
   for (const char* name : {"missing", "file"}) {
     if (std::string_view(name) == "file") write_file_atomically(directory_ / name, "text");
     try {
-      NvmeFile({kFileBlock, (directory_ / name).string()});
+      NvmeFile file({kFileBlock, (directory_ / name).string()});
       ADD_FAILURE() << name;
     } catch (const UserError& error) {
       EXPECT_NE(std::string(error.what()).find("offload.path"), std::string::npos) << error.what();
