@@ -26,6 +26,14 @@ add_library(tomlplusplus::tomlplusplus INTERFACE IMPORTED)
 target_include_directories(tomlplusplus::tomlplusplus SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE})
 target_compile_definitions(tomlplusplus::tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
 
+# Optional: without it nothing can be kept on NVMe (offload.to), which is refused.
+pkg_check_modules(LIBURING IMPORTED_TARGET liburing>=2.2)
+add_library(sextant_uring INTERFACE)
+if(LIBURING_FOUND)
+  target_link_libraries(sextant_uring INTERFACE PkgConfig::LIBURING)
+  target_compile_definitions(sextant_uring INTERFACE SEXTANT_LIBURING=1)
+endif()
+
 # Optional: without it a run stays in one process.
 find_package(MPI COMPONENTS C)
 if(MPI_C_FOUND)

@@ -102,7 +102,8 @@ StepTimes time_steps(const StepRequest& request, const LoweredRun& lowered, cons
     std::unique_ptr<Executor> executor = request.make_executor(context, request.threads);
     const Program& program =
         lowered.programs.train[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, context.rank))];
-    std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes, program.host_arena.all);
+    std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes, program.host_arena.all,
+                                                      {program.nvme_arena.all, request.run.offload.path});
     std::unique_ptr<Bound> bound = executor->bind(program, *arena);
     fill_for_training(*bound, request.run, request.spec.vocab);
     RankSteps steps(*bound, request.tracing);

@@ -271,8 +271,14 @@ void check_master_weights(const RunConfig& run, Complaints& complaints) {
 
 void check_offload(const RunConfig& run, Complaints& complaints) {
   const OffloadSection& offload = run.offload;
-  if (offload.to == "nvme")
-    complaints.add(run, {"offload.to"}, {.got = "values cannot be kept on NVMe yet", .expected = "\"host\""});
+  if (offload.to == "nvme" && !offload.optimizer)
+    complaints.add(run, {"offload.to", "offload.optimizer"},
+                   {.got = "NVMe keeps optimizer state, which stays on the device",
+                    .expected = "offload.optimizer = true too, or offload.to = \"host\""});
+  if (offload.to == "nvme" && offload.path.empty())
+    complaints.add(run, {"offload.path"},
+                   {.got = "there is no directory for what is kept on NVMe",
+                    .expected = "a directory on a local disk, as in offload.path = \"/local/nvme\""});
   if (offload.weights && !offload.optimizer)
     complaints.add(run, {"offload.weights", "offload.optimizer"},
                    {.got = "weights are offloaded, and the update that reads them runs on the device",

@@ -174,6 +174,7 @@ struct OffloadSection {
   bool optimizer = false, weights = false, working_weights = false;
   std::string activations = "none";
   std::string to = "host";
+  std::string path;
   bool operator==(const OffloadSection&) const = default;
 };
 

@@ -485,7 +485,10 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(offload.activations, one_of("none|block"),
         "Whether what a block saves for the backward pass is copied to the host behind its forward, and back one block ahead of its "
         "backward."),
-    KEY(offload.to, one_of("host|nvme"), "Where offloaded values are kept. `nvme` is not there yet."),
+    KEY(offload.to, one_of("host|nvme"),
+        "Where optimizer state, and with `offload.weights` the low bits of master weights, are kept: in the memory of the host, or in a "
+        "file of each rank under `offload.path`, read ahead of their step and written back behind it. `nvme` needs `device` cpu."),
+    KEY(offload.path, "With `offload.to` nvme: the directory on a local disk that files are made in. They have no name there and go with the run."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),

@@ -116,12 +116,16 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// The memory of a node's host, and the way to it. 0: unknown.
+// The memory and disks of a node's host, and the way to it. 0: unknown.
 struct HostMemory {
   double link_bytes_per_s = 0;    // of one device, each way, as copies of page-locked memory reach it
   double memory_bytes_per_s = 0;  // of a node, read and written, as streaming loops on all cores reach it
   double memory_bytes = 0;        // of a node
+  double nvme_bytes_per_s = 0;    // of a node's local disks, read or written
   bool operator==(const HostMemory&) const = default;
+
+  // Whether a device can keep something in the memory of its host.
+  bool has_link() const { return link_bytes_per_s > 0; }
 };
 
 struct Machine {

@@ -1,5 +1,7 @@
 #include "cost/machine_fields.h"
 
+#include <variant>
+
 namespace sextant {
 
 namespace {
@@ -39,7 +41,14 @@ std::vector<Field> node_fields(Machine& machine) {
 std::vector<Field> host_fields(HostMemory& host) {
   return {{"link_gb_s", NumberPlace{&host.link_bytes_per_s, {0.1, 1e5}, kGiga}},
           {"memory_gb_s", NumberPlace{&host.memory_bytes_per_s, {0.1, 1e6}, kGiga}},
-          {"memory_gb", NumberPlace{&host.memory_bytes, {0.1, 1e7}, kGiga}}};
+          {"memory_gb", NumberPlace{&host.memory_bytes, {0.1, 1e7}, kGiga}},
+          {"nvme_gb_s", NumberPlace{&host.nvme_bytes_per_s, {0.01, 1e5}, kGiga}}};
+}
+
+std::vector<Field> known_host_fields(HostMemory& host) {
+  std::vector<Field> fields = host_fields(host);
+  std::erase_if(fields, [](const Field& field) { return *std::get<NumberPlace>(field.is).to == 0; });
+  return fields;
 }
 
 std::vector<Field> level_fields(Level& level) {

@@ -25,6 +25,7 @@ Field peak_field(std::string_view type, double& flops_per_s);
 Field gemm_rate_field(std::string_view type, double& rate);
 std::vector<Field> node_fields(Machine& machine);
 std::vector<Field> host_fields(HostMemory& host);
+std::vector<Field> known_host_fields(HostMemory& host);  // those that are written
 std::vector<Field> level_fields(Level& level);
 std::vector<Field> attention_fields(AttentionRate& rate);
 std::vector<Field> efficiency_fields(Efficiencies& efficiencies);

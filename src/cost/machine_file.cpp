@@ -288,7 +288,9 @@ class MachineReader {
         require(device.peaks.contains(type),
                 fmt::format("device.peak_tflops.{}, of which device.gemm_rate has a share", type));
     }
-    if (const HostMemory& host = machine_.host; host != HostMemory{}) {
+    // A CPU has its memory under [device], and may have disks alone here.
+    const HostMemory& host = machine_.host;
+    if (host.link_bytes_per_s > 0 || host.memory_bytes_per_s > 0 || host.memory_bytes > 0) {
       require(host.link_bytes_per_s > 0, "host.link_gb_s");
       require(host.memory_bytes_per_s > 0, "host.memory_gb_s");
       require(host.memory_bytes > 0, "host.memory_gb");
@@ -420,7 +422,7 @@ std::string machine_text(const Machine& given) {
   for (auto& [type, rate] : machine.device.gemm_rates) rates += fields_text(std::vector{gemm_rate_field(type, rate)});
   table("device.gemm_rate", rates);
   table("node", fields_text(node_fields(machine)));
-  if (machine.host != HostMemory{}) table("host", fields_text(host_fields(machine.host)));
+  table("host", fields_text(known_host_fields(machine.host)));
   for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
   for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
   table("efficiency", fields_text(efficiency_fields(machine.tables)));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "cost/attention_time.h"
 #include "cost/gemm_time.h"
 #include "cost/measured_ops.h"
@@ -161,11 +162,19 @@ bool gathers_again(const Program& program, const Op& op, const Message& message)
 
 // A machine that does not say what its host has cannot be planned for.
 void require_host(const Machine& machine) {
-  if (machine.host != HostMemory{}) return;
+  if (machine.host.has_link()) return;
   throw UserError({.place = machine.place,
                    .got = "the run offloads to the host, and the machine says nothing of it",
                    .expected = "a table [host] with link_gb_s, memory_gb_s and memory_gb",
                    .hint = "docs/machines.md has the fields; or leave offload out"});
+}
+
+void require_disks(const Machine& machine) {
+  if (machine.host.nvme_bytes_per_s > 0) return;
+  throw UserError({.place = machine.place,
+                   .got = "the run keeps values on NVMe, and the machine says nothing of its disks",
+                   .expected = "nvme_gb_s in the table [host]",
+                   .hint = "docs/machines.md has the fields; or use offload.to = \"host\""});
 }
 
 // On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
@@ -177,6 +186,12 @@ SoftwareProfile on_machine(const Machine& machine, SoftwareProfile profile) {
 }
 
 }  // namespace
+
+std::string not_hidden_text(std::string_view axes) {
+  if (axes == kHostLink) return "copies not hidden, over the host link";
+  if (axes == kNvme) return "reads and writes of NVMe, not hidden";
+  return fmt::format("messages not hidden, along {}", axes);
+}
 
 Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                double expert_imbalance)
@@ -436,6 +451,17 @@ OpPrice Pricer::price_space_copy(const Program& program, const Op& op) const {
   return out;
 }
 
+// The devices of a node that take part share its disks.
+OpPrice Pricer::price_file_copy(const Program& program, const Op& op) const {
+  constexpr double kStart = 1e-4;  // of a transfer: what a disk takes to answer
+  OpPrice out{.axes = std::string(kNvme)};
+  out.bytes = static_cast<double>(round_up(program[op.outputs[0]].local_bytes().n, kFileBlock));
+  require_disks(machine_);
+  out.seconds = kStart + out.bytes * static_cast<double>(machine_.devices_of_host(program.mesh.world_size())) /
+                             machine_.host.nvme_bytes_per_s;
+  return out;
+}
+
 // Host cores stream: the devices of a node that take part share the memory.
 OpPrice Pricer::price_on_host(const Program& program, const Op& op) const {
   Cost cost = local_cost(program, op);
@@ -450,6 +476,7 @@ OpPrice Pricer::price(const Program& program, const Op& op) {
   for (const Alias& alias : op.def->alias_by_attrs ? op.def->alias_by_attrs(op.attrs) : op.def->alias)
     if (alias.rule == Alias::Rule::view) return {};  // nothing is done
   if (std::optional<Message> message = local_message(program, op)) return price_message(program, op, *message);
+  if (is_file_copy(program, op)) return price_file_copy(program, op);
   if (machine_.device.kind != DeviceKind::cpu) {
     if (op.def->between_spaces) return price_space_copy(program, op);
     if (space_of(program, op) == MemorySpace::host) return price_on_host(program, op);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "cost/collective.h"
@@ -29,6 +30,11 @@ struct OpPrice {
 
 // What the way between a device and its host is called where messages have the axes of their group.
 inline constexpr std::string_view kHostLink = "host link";
+// The same of the way between a host and its disks.
+inline constexpr std::string_view kNvme = "nvme";
+
+// What is waited for on the way that `axes` names: "messages not hidden, along dp".
+std::string not_hidden_text(std::string_view axes);
 
 // For the Programs of one run, of each of which it remembers what it has found; of one rank of a Program's class: the
 // others are like it.
@@ -49,6 +55,7 @@ class Pricer {
   OpPrice price_measured_message(const Program& program, const Message& message);
   std::optional<OpPrice> price_tokens_sent(const Program& program, const Op& op, const Message& message);
   OpPrice price_space_copy(const Program& program, const Op& op) const;
+  OpPrice price_file_copy(const Program& program, const Op& op) const;
   OpPrice price_on_host(const Program& program, const Op& op) const;
   OpPrice price_compute(const Program& program, const Op& op);
   double gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const;

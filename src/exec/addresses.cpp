@@ -22,6 +22,7 @@ const Buffer& Addresses::buffer_of(const Value& value) const {
 }
 
 std::byte* Addresses::first_byte(const Buffer& buffer) const {
+  if (buffer.space == MemorySpace::nvme) return nullptr;
   std::byte* arena = buffer.space == MemorySpace::host ? host_ : arena_;
   return arena ? arena + buffer.offset : nullptr;
 }
@@ -54,11 +55,22 @@ std::byte* Addresses::workspace(int32_t buffer) const {
   return buffer < 0 ? nullptr : first_byte(program_.buffers[static_cast<size_t>(buffer)]);
 }
 
-std::byte* Addresses::place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
+const Buffer& Addresses::checked_buffer(const Value& value, size_t bytes, int64_t offset) const {
   BUG_IF(offset < 0 || offset + static_cast<int64_t>(bytes) > value.local_bytes().n, "{}: {} bytes at {} of {}",
          value.path, bytes, offset, value.local_bytes().n);
-  const Buffer& buffer = buffer_of(value);
+  return buffer_of(value);
+}
+
+std::byte* Addresses::place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
+  const Buffer& buffer = checked_buffer(value, bytes, offset);
+  BUG_IF(buffer.space == MemorySpace::nvme, "{} is in a file", value.path);
   return first_byte(buffer) + microbatch % buffer.slots * buffer.bytes + offset;
+}
+
+int64_t Addresses::place_in_file(const Value& value, size_t bytes, int64_t offset) const {
+  const Buffer& buffer = checked_buffer(value, bytes, offset);
+  BUG_IF(buffer.space != MemorySpace::nvme, "{} is in no file", value.path);
+  return buffer.offset + offset;
 }
 
 }  // namespace sextant

@@ -26,15 +26,19 @@ class Addresses {
   Addresses(const Program& program, int rank, std::byte* arena, std::byte* host = nullptr);
 
   const Coordinate& coordinate() const { return coordinate_; }
-  std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const;  // in the slot of microbatch 0
+  // In the slot of microbatch 0. Those of values in a file have no address.
+  std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const;
   std::vector<SlottedOperand> slotted(const Region& region) const;
   std::byte* workspace(int32_t buffer) const;  // null for -1
 
-  // `bytes` bytes of a value from `offset` on; BUG when they are not its own.
+  // `bytes` bytes of a value from `offset` on; BUG when they are not its own, or in a file.
   std::byte* place(const Value& value, size_t bytes, int64_t offset, int microbatch) const;
+  // Of a value in the nvme space: where they are in the file.
+  int64_t place_in_file(const Value& value, size_t bytes, int64_t offset) const;
 
  private:
   const Buffer& buffer_of(const Value& value) const;
+  const Buffer& checked_buffer(const Value& value, size_t bytes, int64_t offset) const;
   std::byte* first_byte(const Buffer& buffer) const;
 
   const Program& program_;

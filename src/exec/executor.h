@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "comm/rank_context.h"
 #include "exec/drawn_piece.h"
+#include "exec/nvme_file.h"
 #include "exec/step_checks.h"
 #include "exec/tensor.h"
 #include "ir/plan.h"
@@ -22,12 +23,13 @@
 
 namespace sextant {
 
-// One contiguous piece of memory in each space. Fresh arenas are zero.
+// One contiguous piece of memory in each space, of a file in that of nvme. Fresh arenas are zero.
 class Arena {
  public:
   virtual ~Arena() = default;
   virtual int64_t bytes() const = 0;                // of the device
   virtual int64_t host_bytes() const { return 0; }  // of the host
+  virtual int64_t nvme_bytes() const { return 0; }  // of the file
 };
 
 // The values of a Program on one rank, to be read.
@@ -115,8 +117,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual Target target() const = 0;
-  // `host_bytes` are those of the host's space, for Programs that keep something there.
-  virtual std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes = 0) = 0;
+  // `host_bytes` are those of the host's space, `file` is that of the nvme space, for Programs that keep something
+  // there. UserError where the executor does not use files.
+  virtual std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes = 0, const FileSpace& file = {}) = 0;
   // UserError that names every op without a kernel. The Program and the arena must outlive the result.
   virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
   // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is

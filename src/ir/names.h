@@ -31,8 +31,9 @@ inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
                                                   {Phase::weight_gradient, "weight_gradient"},
                                                   {Phase::update, "update"}}};
 inline constexpr NameTable<Lane, 2> kLaneNames{{{Lane::compute, "compute"}, {Lane::comm, "comm"}}};
-inline constexpr NameTable<MemorySpace, 2> kSpaceNames{
-    {{MemorySpace::device, name_of(MemorySpace::device)}, {MemorySpace::host, name_of(MemorySpace::host)}}};
+inline constexpr NameTable<MemorySpace, 3> kSpaceNames{{{MemorySpace::device, name_of(MemorySpace::device)},
+                                                        {MemorySpace::host, name_of(MemorySpace::host)},
+                                                        {MemorySpace::nvme, name_of(MemorySpace::nvme)}}};
 inline constexpr NameTable<RunsFor, 3> kRunsForNames{
     {{RunsFor::every_microbatch, "every"}, {RunsFor::first_microbatch, "first"}, {RunsFor::last_microbatch, "last"}}};
 inline constexpr NameTable<TallyOf, 4> kTallyNames{{{TallyOf::load, "load"},

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/names.h"
@@ -332,12 +333,15 @@ Program parse_program(std::string_view text, const OpLookup& ops, const AxisLook
   program.persistent_bytes = arena.integer();
   arena.expect(" ");
   program.arena_bytes = arena.integer();
-  if (lines.next_starts("arena_of ")) {
-    Line host = lines.next();
-    host.expect("arena_of host ");
-    program.host_arena.persistent = host.integer();
-    host.expect(" ");
-    program.host_arena.all = host.integer();
+  for (auto [space, extent] :
+       {std::pair(MemorySpace::host, &program.host_arena), std::pair(MemorySpace::nvme, &program.nvme_arena)}) {
+    std::string start = fmt::format("arena_of {} ", name_of(space));
+    if (!lines.next_starts(start)) continue;
+    Line line = lines.next();
+    line.expect(start);
+    extent->persistent = line.integer();
+    line.expect(" ");
+    extent->all = line.integer();
   }
   while (lines.next_starts("buffer ")) {
     Line line = lines.next();

@@ -61,12 +61,13 @@ struct Parallel {
   ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
 };
 
-// What is kept in the host's memory in place of the device's (passes/offload.h).
+// What is kept in the host's memory, or in a file, in place of the device's memory (passes/offload.h).
 struct Offload {
-  bool optimizer = false;        // optimizer state; the update runs on host cores
-  bool weights = false;          // the bits of master weights that only the update reads
-  bool working_weights = false;  // weights of blocks as forward and backward read them (passes/stream_weights.h)
-  bool activations = false;      // what blocks save for backward
+  bool optimizer = false;              // optimizer state; the update runs on host cores
+  bool weights = false;                // the bits of master weights that only the update reads
+  bool working_weights = false;        // weights of blocks as forward and backward read them (passes/stream_weights.h)
+  bool activations = false;            // what blocks save for backward
+  MemorySpace to = MemorySpace::host;  // where the first two are kept: host or nvme; the others always on the host
 };
 
 struct Plan {

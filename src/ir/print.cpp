@@ -84,8 +84,9 @@ std::string print(const Program& program) {
   fmt::format_to(out, "program {} {} {}\nmesh {}\n", program.stage_rank, program.gradient_slots, program.name,
                  program.mesh.text());
   fmt::format_to(out, "arena {} {}\n", program.persistent_bytes, program.arena_bytes);
-  if (program.host_arena != ArenaExtent{})
-    fmt::format_to(out, "arena_of host {} {}\n", program.host_arena.persistent, program.host_arena.all);
+  for (MemorySpace space : {MemorySpace::host, MemorySpace::nvme})
+    if (ArenaExtent extent = program.arena(space); extent != ArenaExtent{})
+      fmt::format_to(out, "arena_of {} {} {}\n", name_of(space), extent.persistent, extent.all);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     fmt::format_to(out, "buffer {} {} {} {} {}", i, name_of(buffer.kind), buffer.offset, buffer.bytes, buffer.slots);

@@ -20,6 +20,11 @@ bool is_pair(std::span<const Action> unit) {
   return unit.size() > 1 && unit.front().region == RegionKind::forward;
 }
 
+ArenaExtent Program::arena(MemorySpace space) const {
+  if (space == MemorySpace::host) return host_arena;
+  return space == MemorySpace::nvme ? nvme_arena : ArenaExtent{persistent_bytes, arena_bytes};
+}
+
 const Value* Program::find(std::string_view path) const {
   for (const Value& value : values)
     if (value.path == path) return &value;
@@ -45,14 +50,20 @@ MemorySpace space_of(const Program& program, const Op& op) {
   bool any = false;
   for (const auto* ids : {&op.inputs, &op.outputs})
     for (ValueId id : *ids) {
-      if (program[id].space != MemorySpace::host) return MemorySpace::device;
+      if (program[id].space == MemorySpace::device) return MemorySpace::device;
       any = true;
     }
   return any ? MemorySpace::host : MemorySpace::device;
 }
 
 bool copies_to_host(const Program& program, const Op& op) {
-  return op.def->between_spaces && program[op.outputs[0]].space == MemorySpace::host;
+  return op.def->between_spaces && program[op.inputs[0]].space == MemorySpace::device &&
+         program[op.outputs[0]].space == MemorySpace::host;
+}
+
+bool is_file_copy(const Program& program, const Op& op) {
+  return op.def->between_spaces &&
+         (program[op.inputs[0]].space == MemorySpace::nvme || program[op.outputs[0]].space == MemorySpace::nvme);
 }
 
 Cost local_cost(const Program& program, const Op& op) {

@@ -95,21 +95,23 @@ struct Program {
   int64_t persistent_bytes = 0;     // of the device: weights, gradients, state: [0, persistent_bytes)
   int64_t arena_bytes = 0;          // of the device: all of it
   ArenaExtent host_arena = {};      // of the host's arena, where something is offloaded
+  ArenaExtent nvme_arena = {};      // of the file, where something is offloaded to one
 
-  ArenaExtent arena(MemorySpace space) const {
-    return space == MemorySpace::host ? host_arena : ArenaExtent{persistent_bytes, arena_bytes};
-  }
+  ArenaExtent arena(MemorySpace space) const;
 
   const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id)]; }
   const Value* find(std::string_view path) const;
   const Value& at(std::string_view path) const;  // BUG when there is none
 };
 
-// The space whose cores run an op: the host's where all of its operands are there.
+// The space whose cores run an op: the host's where none of its operands is on the device.
 MemorySpace space_of(const Program& program, const Op& op);
 
 // Whether an op is a copy from the device to the host.
 bool copies_to_host(const Program& program, const Op& op);
+
+// Whether an op is a copy between the host and the file of the nvme space.
+bool is_file_copy(const Program& program, const Op& op);
 
 // What one rank does for an op, and what it sends: its definition's answers on local shapes.
 Cost local_cost(const Program& program, const Op& op);

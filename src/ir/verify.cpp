@@ -129,8 +129,10 @@ void check_buffers(const Program& program, std::string_view after) {
   }
 }
 
-// Only copies cross from one space to another.
+// Only copies cross from one space to another, and the file is reached from the host alone.
 void check_spaces(const Program& program, const Op& op, std::string_view after) {
+  BUG_IF(is_file_copy(program, op) && space_of(program, op) == MemorySpace::device,
+         "after {}: {} copies between the device and the file", after, op.path);
   if (op.def->between_spaces) return;
   MemorySpace space = space_of(program, op);
   for (const auto* ids : {&op.inputs, &op.outputs})

@@ -166,9 +166,28 @@ struct ArenaSize {
   MemorySpace space;
 
   int64_t& persistent() const {
-    return space == MemorySpace::host ? program.host_arena.persistent : program.persistent_bytes;
+    return space == MemorySpace::device ? program.persistent_bytes : elsewhere().persistent;
   }
-  int64_t& all() const { return space == MemorySpace::host ? program.host_arena.all : program.arena_bytes; }
+  int64_t& all() const { return space == MemorySpace::device ? program.arena_bytes : elsewhere().all; }
+
+ private:
+  ArenaExtent& elsewhere() const { return space == MemorySpace::host ? program.host_arena : program.nvme_arena; }
+};
+
+// What buffers of each space are rounded up to.
+class Alignments {
+ public:
+  Alignments(const Program& program, const Target& target)
+      : target_(target.alignment),
+        has_file_(std::ranges::count(program.values, MemorySpace::nvme, &Value::space) > 0) {}
+
+  int64_t in(MemorySpace space) const {
+    return has_file_ && space != MemorySpace::device ? std::max(target_, kFileBlock) : target_;
+  }
+
+ private:
+  int64_t target_;
+  bool has_file_;
 };
 
 struct Placed {
@@ -267,7 +286,7 @@ class SlotCount {
 };
 
 // One buffer per group of values that share bytes.
-std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, int64_t alignment) {
+std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, const Alignments& alignments) {
   std::vector<Placed> items;
   std::vector<GroupUse> uses = uses_of(program, groups);
   SlotCount slots(program);
@@ -276,7 +295,7 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
     ValueId root = groups.root(value.id);
     if (!groups.life(value.id).used()) continue;
     int32_t& buffer = buffer_of_root[static_cast<size_t>(root)];
-    int64_t bytes = round_up(value.local_bytes().n, alignment);
+    int64_t bytes = round_up(value.local_bytes().n, alignments.in(value.space));
     if (buffer < 0) {
       buffer = static_cast<int32_t>(program.buffers.size());
       const GroupUse& use = uses[static_cast<size_t>(root)];
@@ -305,7 +324,8 @@ std::pair<size_t, size_t> done_together(const Region& region, size_t at, const T
   return {first, last};
 }
 
-void add_workspaces(Program& program, const Target& target, const PlannedTime& time, std::vector<Placed>& items) {
+void add_workspaces(Program& program, const Target& target, const Alignments& alignments, const PlannedTime& time,
+                    std::vector<Placed>& items) {
   int start = 0;  // of the region, in ops counted over all
   // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for
   // good.
@@ -329,7 +349,7 @@ void add_workspaces(Program& program, const Target& target, const PlannedTime& t
       }
       if (buffer >= 0) {
         int64_t& bytes = program.buffers[static_cast<size_t>(buffer)].bytes;
-        bytes = std::max(bytes, round_up(need, target.alignment));
+        bytes = std::max(bytes, round_up(need, alignments.in(space)));
       }
       program.workspaces.push_back(buffer);
     }
@@ -386,8 +406,9 @@ void place_persistent_beside(Program& program, const Program& other) {
 
 void plan_memory(Program& program, const Target& target, const Program* beside) {
   PlannedTime time(program);
-  std::vector<Placed> items = make_value_buffers(program, share_buffers(program, time), target.alignment);
-  add_workspaces(program, target, time, items);
+  Alignments alignments(program, target);
+  std::vector<Placed> items = make_value_buffers(program, share_buffers(program, time), alignments);
+  add_workspaces(program, target, alignments, time, items);
   beside ? place_persistent_beside(program, *beside) : place_persistent(program);
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });

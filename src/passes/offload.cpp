@@ -38,11 +38,13 @@ class UpdateOnHost {
  private:
   std::vector<Op>& ops() { return program_.regions[static_cast<size_t>(update_)].ops; }
   bool is_on_host(ValueId id) const { return program_[id].space == MemorySpace::host; }
+  bool is_offloaded(ValueId id) const { return program_[id].space != MemorySpace::device; }
+  bool has_file() const { return plan_.offload.to == MemorySpace::nvme; }
 
   void visit(Op& op, int at) {
     for (ValueId& id : op.inputs)
       if (auto seen = views_.find(id); seen != views_.end()) id = seen->second;
-    if (std::ranges::none_of(op.inputs, [&](ValueId id) { return is_on_host(id); })) return;
+    if (std::ranges::none_of(op.inputs, [&](ValueId id) { return is_offloaded(id); })) return;
     const std::vector<Alias> aliases = aliases_of(op);
     if (std::ranges::any_of(aliases, [](const Alias& alias) { return alias.rule == Alias::Rule::view; }))
       views_.emplace(op.outputs[0], op.inputs[0]);  // nothing is done there: whoever reads it reads what it shows
@@ -68,15 +70,19 @@ class UpdateOnHost {
         program_.values[static_cast<size_t>(op.outputs[o])].space = MemorySpace::host;
         continue;
       }
-      ValueId on_device = op.outputs[o];
-      op.outputs[o] = copies_.twin(on_device, MemorySpace::host);
-      copies_.behind({update_, at}, copy_into(kept, op.outputs[o], on_device, op));
+      ValueId next = op.outputs[o];  // on the device, or in the file
+      program_.values[static_cast<size_t>(next)].space = program_[kept].space;
+      op.outputs[o] = copies_.twin(next, MemorySpace::host);
+      copies_.behind({update_, at}, copy_into(kept, op.outputs[o], next, op));
     }
   }
 
   // A message, or what measures the update: its operands come up, and what it writes into the host's goes down. The
   // device has room for a weight at a time, so that each is waited for.
   void leave_on_device(Op& op, int at) {
+    for (ValueId id : op.inputs)
+      BUG_IF(program_[id].space == MemorySpace::nvme, "{} ({}) runs on the device, and {} is in the file", op.path,
+             op.def->name, program_[id].path);
     if (writes_into(op) && is_on_host(op.inputs.back())) {
       ValueId kept = op.inputs.back(), next = op.outputs[0];
       program_.values[static_cast<size_t>(next)].space = MemorySpace::host;
@@ -116,7 +122,10 @@ class UpdateOnHost {
     copy.parameter = reader.parameter;
     if (program_[id].shape.rank() == 0) copy.lane = Lane::compute;  // a number of the step: nothing to hide
     OpPosition made = history_.made(id);
-    if (made.region == update_) {
+    const int ahead = one_step_ahead(at);
+    if (has_file() && program_[id].shape.rank() > 0 && (made.region != update_ || made.op < ahead)) {
+      copies_.before({update_, ahead}, std::move(copy));
+    } else if (made.region == update_) {
       copies_.behind(made, std::move(copy));
     } else if (OpPosition place = finished_in_backward(id, made); place.region >= 0) {
       if (plan_.offload.working_weights) {
@@ -140,6 +149,10 @@ class UpdateOnHost {
     constexpr size_t kStepsAhead = 3;
     return steps_.empty() ? at : steps_[steps_.size() - std::min(kStepsAhead, steps_.size())];
   }
+
+  // Where what a step reads sets out when states are read from a file: while the step before runs. The host has room
+  // for the operands of a few steps, and none for all gradients.
+  int one_step_ahead(int at) const { return steps_.empty() ? at : steps_.back(); }
 
   OpPosition finished_in_backward(ValueId id, OpPosition made) const {
     if (made.region < 0) return {};

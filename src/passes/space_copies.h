@@ -14,7 +14,7 @@ class SpaceCopies {
  public:
   SpaceCopies(Program& program, Lanes lanes) : program_(program), lanes_(lanes) {}
 
-  // A value like `id` in the space.
+  // A value like `id` in the space, which lives within a step.
   ValueId twin(ValueId id, MemorySpace space);
   // The op that copies; both values must be in their spaces. On the comm lane where lanes are on.
   Op make(ValueId from, ValueId to, Phase phase) const;

@@ -308,8 +308,8 @@ class Update {
   }
 
   MemorySpace home_of(ValueKind kind) const {
-    bool host = kind == ValueKind::low_bits ? plan_.offload.weights : plan_.offload.optimizer;
-    return host ? MemorySpace::host : MemorySpace::device;
+    bool offloaded = kind == ValueKind::low_bits ? plan_.offload.weights : plan_.offload.optimizer;
+    return offloaded ? plan_.offload.to : MemorySpace::device;
   }
 
   class Step;

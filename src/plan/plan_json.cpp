@@ -28,6 +28,7 @@ Json memory_json(const RankClass& c) {
                     {"activations", c.host.activations},
                     {"passing", c.host.passing},
                     {"arena_bytes", c.host.total()}};
+  if (c.nvme_bytes > 0) rank["nvme"] = {{"arena_bytes", c.nvme_bytes}};
   return rank;
 }
 

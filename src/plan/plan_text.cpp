@@ -56,13 +56,14 @@ const RankClass& largest(const RunPlan& p) {
                            [](const RankClass& a, const RankClass& b) { return a.memory.total() < b.memory.total(); });
 }
 
-std::string host_text(const HostParts& host, bool masters) {
+std::string host_text(const HostParts& host, bool masters, bool has_file) {
   std::string out = line("and on the host, at the start too", host.total());
   if (host.weights > 0) out += line("of it weights of blocks", host.weights);
   if (host.optimizer > 0)
     out += line(masters ? "of it optimizer, master weights" : "of it optimizer state", host.optimizer);
   if (host.activations > 0) out += line("of it activations", host.activations);
-  if (host.passing > 0) out += line("of it gradients, weights to update", host.passing);
+  if (host.passing > 0)
+    out += line(has_file ? "of it what a few steps update" : "of it gradients, weights to update", host.passing);
   return out;
 }
 
@@ -75,7 +76,7 @@ std::string memory_text(const RunPlan& p) {
   out += line(fmt::format("weights ({})", name_of(p.weights)), m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
   std::string optimizer = fmt::format("optimizer ({}){}", p.optimizer, p.masters ? ", master weights" : "");
-  if (m.optimizer > 0 || rank.host.optimizer == 0) out += line(optimizer, m.optimizer);
+  if (m.optimizer > 0 || rank.host.optimizer + rank.nvme_bytes == 0) out += line(optimizer, m.optimizer);
   if (p.states_kept_wide > 0)
     out += fmt::format("  {:<36} {:>19}\n", "of it f32: the mesh cuts blocks of",
                        fmt::format("{} matrices", p.states_kept_wide));
@@ -85,7 +86,9 @@ std::string memory_text(const RunPlan& p) {
   out += line("in all, allocated at the start", m.total() - m.overhead);
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
-  if (rank.host.total() > 0) out += host_text(rank.host, p.masters);
+  if (rank.host.total() > 0) out += host_text(rank.host, p.masters, rank.nvme_bytes > 0);
+  if (rank.nvme_bytes > 0)
+    out += line(p.masters ? "on NVMe optimizer, master weights" : "on NVMe optimizer state", rank.nvme_bytes);
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
   if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
@@ -145,10 +148,7 @@ std::string time_text(const RunPlan& p) {
   if (s.interval) out += interval_text(s);
   if (p.imbalance) out += fmt::format("  {:<36} {}\n", "tokens among ranks of experts", p.imbalance->about);
   out += part("compute", s.compute_s);
-  for (const auto& [axes, seconds] : s.exposed_comm_s)
-    out += part(axes == kHostLink ? std::string("copies not hidden, over the host link")
-                                  : fmt::format("messages not hidden, along {}", axes),
-                seconds);
+  for (const auto& [axes, seconds] : s.exposed_comm_s) out += part(not_hidden_text(axes), seconds);
   out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) +
          part("update", s.update_s);
   double named = s.compute_s + s.bubble_s + s.host_s + s.update_s;

@@ -105,7 +105,8 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
     int64_t host = programs.arena_bytes(static_cast<int>(i), MemorySpace::host);
-    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host)});
+    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host),
+                            programs.arena_bytes(static_cast<int>(i), MemorySpace::nvme)});
     plan.host_bytes = std::max(plan.host_bytes, host);
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();

@@ -42,7 +42,7 @@ struct HostParts {
   int64_t weights = 0;      // that are streamed to the device
   int64_t optimizer = 0;    // state, and the bits of weights that only the update reads
   int64_t activations = 0;  // saved for backward
-  int64_t passing = 0;      // gradients and weights of the update, and gaps between buffers
+  int64_t passing = 0;      // gradients and weights of the update, state that is in a file, and gaps between buffers
   // What `train` allocates there, to the byte.
   int64_t total() const { return weights + optimizer + activations + passing; }
 };
@@ -54,6 +54,7 @@ struct RankClass {
   std::string peak_at;      // path of the op where it is fullest
   RegionKind peak_in = RegionKind::forward;
   HostParts host = {};
+  int64_t nvme_bytes = 0;  // of the file that `train` makes, to the byte
 };
 
 // Rows that the tokens of a rank have for the experts of each rank that experts are divided among.

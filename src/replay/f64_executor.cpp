@@ -71,8 +71,8 @@ class F64Executor final : public Executor {
     target.computes_in = {DType::f64};
     return target;
   }
-  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
-    return executor_->allocate(bytes, host_bytes);
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
+    return executor_->allocate(bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     return std::make_unique<F64Bound>(executor_->bind(program, arena));

@@ -250,7 +250,8 @@ Offload offload_of(const RunConfig& run, DType weights) {
   return {.optimizer = run.offload.optimizer,
           .weights = run.offload.weights,
           .working_weights = run.offload.working_weights,
-          .activations = run.offload.activations == "block"};
+          .activations = run.offload.activations == "block",
+          .to = run.offload.to == "nvme" ? MemorySpace::nvme : MemorySpace::host};
 }
 
 }  // namespace

@@ -364,7 +364,7 @@ void refuse_offloaded_activations(const SearchRequest& request) {
 // asked for; with them there, and nothing said of working weights, with these too.
 std::optional<RunConfig> with_offload(const SearchRequest& request) {
   const RunConfig& run = request.run;
-  bool known = request.machine.host != HostMemory{} && request.machine.device.kind != DeviceKind::cpu;
+  bool known = request.machine.host.has_link() && request.machine.device.kind != DeviceKind::cpu;
   if (!known || request.profile.kernels != Kernels::ours) return std::nullopt;
   RunConfig with = run;
   if (run.offload.optimizer) {

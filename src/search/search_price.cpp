@@ -26,8 +26,8 @@ std::vector<NamedPart> named(const StepParts& parts) {
                              {"idle in the pipeline", parts.bubble},
                              {"waiting for the host", parts.host}};
   for (const auto& [axes, seconds] : parts.exposed)
-    all.push_back({axes == kHostLink ? std::string("waiting for the host link")
-                                     : fmt::format("waiting for messages along {}", axes),
+    all.push_back({axes == kHostLink || axes == kNvme ? fmt::format("waiting for the {}", axes)
+                                                      : fmt::format("waiting for messages along {}", axes),
                    seconds});
   return all;
 }

@@ -146,6 +146,11 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.host_arena_bytes > 0) line.add(name, m.host_arena_bytes);
                 }},
+    FieldOfLine{{"nvme_arena_bytes", "bytes", "every step with `offload.to` nvme",
+                 "Size of the file that rank 0 reserved at the start under `offload.path`: what `plan` prints."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.nvme_arena_bytes > 0) line.add(name, m.nvme_arena_bytes);
+                }},
     FieldOfLine{{"arena_bytes_by_rank", "list of bytes", "the first step after a start or resume",
                  "The same of every rank, in the order of ranks."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

@@ -34,6 +34,7 @@ struct StepMetrics {
   std::optional<double> mfu;                 // null until a machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   int64_t host_arena_bytes = 0;              // of rank 0, where something is offloaded
+  int64_t nvme_arena_bytes = 0;              // of its file, where something is offloaded to one
   std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start
   // Of every layer with experts, in their order: ops/load_statistics.cpp.
   struct ExpertLoads {

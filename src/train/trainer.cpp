@@ -105,8 +105,9 @@ Trainer::Trainer(const Parts& parts)
       rank_status_(parts.rank_status),
       clock_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
-  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)),
-                                   parts.programs.arena_bytes(static_cast<int>(stage_rank), MemorySpace::host));
+  auto bytes_in = [&](MemorySpace space) { return parts.programs.arena_bytes(static_cast<int>(stage_rank), space); };
+  arena_ = parts.executor.allocate(bytes_in(MemorySpace::device), bytes_in(MemorySpace::host),
+                                   {bytes_in(MemorySpace::nvme), run_.offload.path});
   count_layers_with_experts(parts.programs);
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
   for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
@@ -442,6 +443,7 @@ StepMetrics Trainer::finish_step() {
       .crowded_out_s = std::ranges::max(times_of_ranks(4)),
       .arena_bytes = arena_->bytes(),
       .host_arena_bytes = arena_->host_bytes(),
+      .nvme_arena_bytes = arena_->nvme_bytes(),
       .expert_loads = std::move(numbers.loads),
       .expert_rows = rows,
       .dropped_rows = losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,

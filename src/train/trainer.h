@@ -41,6 +41,7 @@ class Trainer {
   Bound& bound() { return *train_.bound; }
   int64_t arena_bytes() const { return arena_->bytes(); }
   int64_t host_arena_bytes() const { return arena_->host_bytes(); }
+  int64_t nvme_arena_bytes() const { return arena_->nvme_bytes(); }
 
   // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same
   // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed

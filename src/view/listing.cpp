@@ -172,6 +172,8 @@ std::string listing(const Program& program, const ListingFilter& filter) {
   if (program.host_arena.all > 0)
     out += fmt::format("on the host {} bytes, of which {} keep their content from step to step\n",
                        human_count(program.host_arena.all), human_count(program.host_arena.persistent));
+  if (program.nvme_arena.all > 0)
+    out += fmt::format("on NVMe {} bytes, all of which keep their content\n", human_count(program.nvme_arena.all));
   out += ops_text(ops);
   return filter.is_set() ? out : out + schedule_text(program);
 }

@@ -205,6 +205,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"offload.working_weights", "false"},
       {"offload.activations", "\"none\""},
       {"offload.to", "\"host\""},
+      {"offload.path", "\"\""},
 
       {"checkpoint.every", "0"},
       {"checkpoint.at_end", "true"},

@@ -236,6 +236,17 @@ TEST(MachineFile, ValuesOutsideReasonAreRefused) {
         << value;
 }
 
+// A node has what it says of its host: disks alone, or memory with the way to it.
+TEST(MachineFile, DisksOfAHostStandAlone) {
+  const std::string whole(kWhole);
+  Machine disks = parse_machine(replaced(whole, "[level.node]", "[host]\nnvme_gb_s = 2.5\n\n[level.node]"), "toy.toml");
+  EXPECT_EQ(disks.host, (HostMemory{.nvme_bytes_per_s = 2.5e9}));
+  EXPECT_FALSE(disks.host.has_link());
+  EXPECT_EQ(parse_machine(machine_text(disks), "toy.toml").host, disks.host);
+  EXPECT_TRUE(mention(complaints_about(replaced(whole, "[level.node]", "[host]\nmemory_gb = 2\n\n[level.node]")),
+                      "toy.toml", "host.link_gb_s"));
+}
+
 TEST(MachineFile, TextAndBackIsTheSameMachine) {
   std::vector<std::string> texts{std::string(kWhole)};
   // Figures whose product with the unit is rounded.

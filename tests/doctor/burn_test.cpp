@@ -49,8 +49,8 @@ class FlippingExecutor final : public Executor {
  public:
   FlippingExecutor(std::unique_ptr<Executor> inner, const Flip* flip) : inner_(std::move(inner)), flip_(flip) {}
   Target target() const override { return inner_->target(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
-    return inner_->allocate(bytes, host_bytes);
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
+    return inner_->allocate(bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     return std::make_unique<FlippingBound>(inner_->bind(program, arena), flip_);

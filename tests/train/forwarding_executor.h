@@ -41,8 +41,8 @@ class ForwardingExecutor final : public Executor {
       : executor_(std::move(executor)), wrap_(std::move(wrap)) {}
 
   Target target() const override { return executor_->target(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
-    return executor_->allocate(bytes, host_bytes);
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
+    return executor_->allocate(bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     return wrap_(executor_->bind(program, arena));

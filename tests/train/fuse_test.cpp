@@ -22,8 +22,8 @@ class Fusing final : public Executor {
     target.fusions = fusions_;
     return target;
   }
-  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
-    return cpu_->allocate(bytes, host_bytes);
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
+    return cpu_->allocate(bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override { return cpu_->bind(program, arena); }
   std::map<std::string, int64_t> bytes_sent() const override { return cpu_->bytes_sent(); }

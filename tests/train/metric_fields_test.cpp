@@ -86,9 +86,12 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
       EXPECT_TRUE(names.contains(always)) << always << " in " << out;
     written.merge(names);
   }
-  // What only a failing run writes.
-  StepMetrics failed{
-      .step = 1, .loss = std::nan(""), .grad_norm = std::numeric_limits<double>::infinity(), .norm_limit = 2};
+  // What only a failing run writes, and one that keeps its state on NVMe, which not every kernel allows.
+  StepMetrics failed{.step = 1,
+                     .loss = std::nan(""),
+                     .grad_norm = std::numeric_limits<double>::infinity(),
+                     .norm_limit = 2,
+                     .nvme_arena_bytes = 4096};
   MetricsFile(scratch.root() / "failed.jsonl", 0).append(failed);
   std::set<std::string> names = fields_in(scratch.root() / "failed.jsonl");
   EXPECT_FALSE(names.contains("loss"));

@@ -43,7 +43,8 @@ void unmap_pages(std::byte* at, int64_t bytes) {
 
 }  // namespace
 
-HostArena::HostArena(int64_t bytes, int64_t host_bytes) : bytes_(bytes), host_bytes_(host_bytes) {
+HostArena::HostArena(int64_t bytes, int64_t host_bytes, const FileSpace& file)
+    : file_(file.bytes > 0 ? std::make_unique<NvmeFile>(file) : nullptr), bytes_(bytes), host_bytes_(host_bytes) {
   data_ = map_zero_pages(bytes);
   try {
     host_data_ = map_zero_pages(host_bytes);
@@ -54,6 +55,7 @@ HostArena::HostArena(int64_t bytes, int64_t host_bytes) : bytes_(bytes), host_by
 }
 
 HostArena::~HostArena() {
+  file_.reset();
   unmap_pages(data_, bytes_);
   unmap_pages(host_data_, host_bytes_);
 }
@@ -105,6 +107,7 @@ class CpuBound final : public Bound {
       : program_(program),
         walk_(program),
         addresses_(program, parts.rank, arena.data(), arena.host_data()),
+        file_(arena.file()),
         team_(parts.team),
         rank_(parts.rank),
         wire_(parts.wire),
@@ -114,6 +117,8 @@ class CpuBound final : public Bound {
            program.arena_bytes);
     BUG_IF(arena.host_bytes() < program.host_arena.all, "{} bytes of the host for a program of {}", arena.host_bytes(),
            program.host_arena.all);
+    BUG_IF(arena.nvme_bytes() < program.nvme_arena.all, "a file of {} bytes for a program of {}", arena.nvme_bytes(),
+           program.nvme_arena.all);
     ops_.reserve(walk_.op_count());
     for (const Region& region : program.regions) {
       for (const Op& op : region.ops) {
@@ -173,9 +178,13 @@ class CpuBound final : public Bound {
   float collect(int64_t ticket) override { return fetched_[static_cast<size_t>(ticket % kFetchesUnderWay)]; }
 
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
+    if (value.space == MemorySpace::nvme)
+      return file_->write(source, addresses_.place_in_file(value, source.size(), offset));
     std::memcpy(addresses_.place(value, source.size(), offset, microbatch), source.data(), source.size());
   }
   void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
+    if (value.space == MemorySpace::nvme)
+      return file_->read(destination, addresses_.place_in_file(value, destination.size(), offset));
     std::memcpy(destination.data(), addresses_.place(value, destination.size(), offset, 0), destination.size());
   }
 
@@ -197,8 +206,8 @@ class CpuBound final : public Bound {
       bound.check_scratch = scratch + cpu_scratch(op, types_of(bound.in), types_of(bound.out), team_.size()).check_at;
     if (!bound.kernel->prepare) return bound;
     Wire* wire = bound.on_lane ? comm_wire_ : wire_;
-    bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), wire});
-    if (!bound.prepared->is_collective()) return bound;
+    bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), wire, file_});
+    if (!bound.prepared || !bound.prepared->is_collective()) return bound;
     bound.wire = wire;
     collectives_.push_back(ops_.size());
     return bound;
@@ -217,11 +226,16 @@ class CpuBound final : public Bound {
     } else if (op.on_lane) {
       choose_messages(op);
       op.posted = lane_->post(&op, action.microbatch);
-      if (observer()) op.unseen = action;
+      if (observes(op)) op.unseen = action;
     } else {
       trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
-      if (observer()) observer()->after({*op.op, action, op.out});
+      if (observes(op)) observer()->after({*op.op, action, op.out});
     }
+  }
+
+  // What goes into the file has been seen where it was made, and is not there to be read.
+  bool observes(const BoundOp& op) const {
+    return observer() && (op.out.empty() || program_[op.op->outputs[0]].space != MemorySpace::nvme);
   }
 
   RankStatus* rank_status() const { return wire_ ? &wire_->channel.transport.rank_status() : nullptr; }
@@ -282,6 +296,7 @@ class CpuBound final : public Bound {
   const Program& program_;
   Walk walk_;
   Addresses addresses_;
+  NvmeFile* file_;  // null where the Program keeps nothing in one
   ThreadTeam& team_;
   int rank_;
   Wire *wire_, *comm_wire_;
@@ -300,11 +315,11 @@ std::unique_ptr<Bound> bind_on_cpu(const Program& program, HostArena& arena, con
   return std::make_unique<CpuBound>(program, arena, parts);
 }
 
-void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus& rank_status) {
+void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus* rank_status) {
   BoundOp& bound = *static_cast<BoundOp*>(op);
-  rank_status.arrive_beside(bound.place);
+  if (rank_status) rank_status->arrive_beside(bound.place);
   call_kernel(bound, microbatch, team);
-  rank_status.arrive_beside(nullptr);  // not when it throws: then that is where it stands
+  if (rank_status) rank_status->arrive_beside(nullptr);  // not when it throws: then that is where it stands
 }
 
 }  // namespace sextant

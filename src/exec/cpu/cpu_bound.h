@@ -8,23 +8,28 @@
 #include "exec/cpu/lane_thread.h"
 #include "exec/cpu/wire.h"
 #include "exec/executor.h"
+#include "exec/nvme_file.h"
 
 namespace sextant {
 
 // Pages of this process. They are zero, page-aligned, and cost nothing until touched.
 class HostArena final : public Arena {
  public:
-  explicit HostArena(int64_t bytes, int64_t host_bytes = 0);  // RunError when there is too little memory
+  // RunError when there is too little memory; the errors of NvmeFile.
+  explicit HostArena(int64_t bytes, int64_t host_bytes = 0, const FileSpace& file = {});
   ~HostArena() override;
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
   int64_t bytes() const override { return bytes_; }
   int64_t host_bytes() const override { return host_bytes_; }
+  int64_t nvme_bytes() const override { return file_ ? file_->bytes() : 0; }
   std::byte* data() const { return data_; }
   std::byte* host_data() const { return host_data_; }
+  NvmeFile* file() const { return file_.get(); }  // null where nothing is kept in one
 
  private:
+  std::unique_ptr<NvmeFile> file_;
   std::byte *data_ = nullptr, *host_data_ = nullptr;
   int64_t bytes_, host_bytes_;
 };
@@ -41,7 +46,7 @@ struct RankParts {
 // All must outlive the result.
 std::unique_ptr<Bound> bind_on_cpu(const Program& program, HostArena& arena, const RankParts& parts);
 
-// Runs an op that a bound Program has posted on the comm lane.
-void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus& rank_status);
+// Runs an op that a bound Program has posted on the comm lane. The status is null where none is kept.
+void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus* rank_status);
 
 }  // namespace sextant

@@ -43,19 +43,20 @@ class CpuExecutor final : public Executor {
 
   Target target() const override { return cpu_target(team_.size()); }
   std::optional<Bytes> room() const override { return memory_of_this_machine(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes) override {
-    return std::make_unique<HostArena>(bytes, host_bytes);
+  std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
+    return std::make_unique<HostArena>(bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_missing_kernels(program);
     auto* host = dynamic_cast<HostArena*>(&arena);
     BUG_IF(!host, "an arena of another executor");
-    if (!wire_) return bind_on_cpu(program, *host, {.team = team_, .rank = rank_});
-    if (!lane_ && count_comm_ops(program) > 0)
+    // A rank alone has messages to nobody, and copies of memory take the cores that compute; a disk works beside them.
+    if (!lane_ && count_comm_ops(program) > 0 && (wire_ || host->file()))
       lane_ = std::make_unique<LaneThread>(kLaneCapacity, [this](void* op, int microbatch) {
-        run_posted_op(op, microbatch, lane_team_, comm_wire_->channel.transport.rank_status());
+        run_posted_op(op, microbatch, lane_team_, comm_wire_ ? &comm_wire_->channel.transport.rank_status() : nullptr);
       });
-    return bind_on_cpu(program, *host, {team_, rank_, &*wire_, &*comm_wire_, lane_.get()});
+    return bind_on_cpu(program, *host,
+                       {team_, rank_, wire_ ? &*wire_ : nullptr, comm_wire_ ? &*comm_wire_ : nullptr, lane_.get()});
   }
 
   std::map<std::string, int64_t> bytes_sent() const override {

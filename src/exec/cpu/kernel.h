@@ -1,9 +1,10 @@
 // What a CPU kernel is: a function on bound tensors. A kernel file bears its op file's name and defines one CpuKernel
 // per op in it; a missing one is a link error. The scratch that kernels need stands in targets/cpu.
 //
-// Kernels neither throw, log nor allocate. They run for f32 (fast) and f64 (for finite differences) alike: the plain
-// template is the truth, a fast path may stand beside it and is tested against it. Results must not depend on the
-// thread count: split work into tasks by shape alone, and add partial sums in task order.
+// Kernels neither throw (but where messages or the disk fail), log nor allocate. They run for f32 (fast) and f64 (for
+// finite differences) alike: the plain template is the truth, a fast path may stand beside it and is tested against it.
+// Results must not depend on the thread count: split work into tasks by shape alone, and add partial sums in task
+// order.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,8 @@
 #include "ops/ops.h"
 
 namespace sextant {
+
+class NvmeFile;
 
 namespace cpu {
 struct GemmCheck;
@@ -47,7 +50,8 @@ struct Preparation {
   const Program& program;
   int rank;
   Coordinate at;
-  Wire* wire;  // null when there is no other rank
+  Wire* wire;                // null when there is no other rank
+  NvmeFile* file = nullptr;  // of the nvme space; null where the Program keeps nothing there
 };
 
 // An op made ready for one rank: whom to talk to, what to pack where.
@@ -64,7 +68,8 @@ class PreparedKernel {
 
 struct CpuKernel {
   void (*run)(const KernelCall&) = nullptr;  // null, with `prepare`: this executor cannot run the op; bind says so
-  std::unique_ptr<PreparedKernel> (*prepare)(const Preparation&) = nullptr;  // instead of `run`
+  // Instead of `run`, where it gives a kernel.
+  std::unique_ptr<PreparedKernel> (*prepare)(const Preparation&) = nullptr;
 };
 
 namespace cpu {

@@ -7,6 +7,7 @@
 
 #include "answers/planned_run.h"
 #include "base/units.h"
+#include "cost/price.h"
 #include "laws/quantity.h"
 
 namespace sextant {
@@ -98,7 +99,7 @@ PageTable step_table(const RunPlan& plan) {
     if (seconds >= 5e-7) table.rows.push_back({name, milliseconds(seconds), percent_text(seconds / s.seconds)});
   };
   add("compute", s.compute_s);
-  for (const auto& [axes, seconds] : s.exposed_comm_s) add("messages not hidden, along " + axes, seconds);
+  for (const auto& [axes, seconds] : s.exposed_comm_s) add(not_hidden_text(axes), seconds);
   add("waiting for other stages (bubble)", s.bubble_s);
   add("waiting for the host", s.host_s);
   add("update", s.update_s);
