@@ -31,7 +31,8 @@ struct StepMetrics {
   std::vector<double> own_s_by_rank, message_s_by_rank, input_s_by_rank;
   double processor_s = 0;
   double crowding = 0, crowded_out_s = 0;    // of the rank that has most (rank_times.h)
-  std::optional<double> mfu;                 // null until a machine profile is known
+  double model_flops = 0;                    // of the step, over all ranks (models/model_flops.h)
+  std::optional<double> mfu;                 // null where no machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   int64_t host_arena_bytes = 0;              // of rank 0, where something is offloaded
   std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start

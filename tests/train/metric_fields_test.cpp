@@ -82,7 +82,7 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
     std::string out = fmt::format("run-{}", i);
     scratch.run(out, settings);
     std::set<std::string> names = fields_in(scratch.root() / out / "metrics.jsonl");
-    for (const char* always : {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_s", "step_s", "mfu"})
+    for (const char* always : {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_s", "step_s", "model_flops", "mfu"})
       EXPECT_TRUE(names.contains(always)) << always << " in " << out;
     written.merge(names);
   }
