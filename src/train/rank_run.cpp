@@ -296,10 +296,12 @@ class Run {
   void watch_for_drift(const StepMetrics& m) {
     // Steps that are timed op by op are slow on purpose, and those issued behind them wait.
     if (!group_.leads() || (traced_step_ > 0 && m.step >= traced_step_ && m.step <= traced_step_ + 1)) return;
+    double others = std::max(0.0, m.crowding - parts_.processes_on_host * m.occupied);
     std::optional<Drift> drift = drift_.note({.step = m.step,
                                               .step_s = m.step_s,
                                               .processor_s = m.processor_s,
                                               .crowding = m.crowding,
+                                              .others = others,
                                               .crowded_out_s = m.crowded_out_s,
                                               .own_s = m.own_s_by_rank,
                                               .message_s = m.message_s_by_rank,
