@@ -152,6 +152,7 @@ def check_controls(browser, names):
         browser.wait_for(f"document.querySelector('canvas').getAttribute('aria-label').includes('by {name},')")
         if axis == "flops":
             check_flops(browser, names)
+            browser.wait_for("isSettled()")  # charts out of view too, which paper has
     browser.value("(s => { s.value = '0.9'; s.dispatchEvent(new Event('input')); })(document.getElementById('smoothing'))")
     browser.wait_for("location.hash.includes('smooth=0.9')")
     browser.value("(s => { s.value = 'learning'; s.dispatchEvent(new Event('input')); })(document.getElementById('field-filter'))")

@@ -92,7 +92,9 @@ class View {
       this.range = null;
       for (const chart of this.charts.values()) chart.setCursor(null);  // a place on the other axis
       this.runList.draw();
+      for (const chart of this.all()) chart.wasLoaded = false;  // by this axis; paper has those out of view too
       this.reload();
+      this.loadUnseen();
     });
     bind("smoothing", "smoothing", "value", () => {
       byId("smoothing-value").textContent = this.smoothing;
