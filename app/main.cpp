@@ -336,8 +336,9 @@ void add_watch(CLI::App& app, WatchArguments& a) {
   verb->add_option("--field", a.fields,
                    "of --text and --csv: a field of metrics.jsonl, may be repeated [of --text: loss, validation_loss, "
                    "grad_norm, lr, tokens_per_s; of --csv: all]");
-  verb->add_option("--x", a.x, "of --text: what is drawn over; seconds are those spent in steps")
-      ->check(CLI::IsMember({"step", "tokens", "seconds"}))
+  verb->add_option("--x", a.x,
+                   "of --text: what is drawn over; seconds are those spent in steps, flops the sum of model_flops")
+      ->check(CLI::IsMember({"step", "tokens", "seconds", "flops"}))
       ->capture_default_str();
   verb->add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
   verb->add_option("--export", a.export_page, "write the page to this HTML file, with decimated curves, and end")

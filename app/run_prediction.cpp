@@ -14,6 +14,7 @@
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
 #include "plan/machine_target.h"
+#include "plan/predict.h"
 #include "plan/run_plan.h"
 #include "run/resolve_spec.h"
 #include "train/op_times.h"
@@ -57,6 +58,7 @@ PlanJson ops_json(const SimResult& simulated) {
 
 struct WrittenPlan {
   double step_s = 0;
+  double peak_flops_per_s = 0;  // of all devices of the run; 0: not known
   std::string machine;
 };
 
@@ -80,12 +82,15 @@ std::optional<WrittenPlan> write_plan(const RunConfig& run, const std::filesyste
   PlanJson json = PlanJson::parse(plan_json(plan));
   json["ops"] = ops_json(simulated);
   write_file_atomically(out / kPlanFile, json.dump(-1, ' ', false, PlanJson::error_handler_t::replace) + "\n");
-  return WrittenPlan{.step_s = plan.step ? plan.step->seconds : 0, .machine = machine->name};
+  return WrittenPlan{.step_s = plan.step ? plan.step->seconds : 0,
+                     .peak_flops_per_s = peak_flops_per_s(*machine, plan.weights) * ranks,
+                     .machine = machine->name};
 }
 
 }  // namespace
 
-void predict_run(const RunConfig& run, const std::filesystem::path& out, Beginning beginning, Verbosity verbosity) {
+std::optional<double> predict_run(const RunConfig& run, const std::filesystem::path& out, Beginning beginning,
+                                  Verbosity verbosity) {
   auto say = [&](const std::string& line) {
     if (verbosity != Verbosity::quiet) fmt::print("{}\n", printable(line));
   };
@@ -98,9 +103,11 @@ void predict_run(const RunConfig& run, const std::filesystem::path& out, Beginni
           plan->machine, (out / kPlanFile).string()));
     else if (!plan && beginning == Beginning::fresh && run.train.steps >= kStepsWorthAnOffer)
       say("plan     none: this machine was not measured; after `sextant bench machine --save here` runs are predicted");
+    if (plan && plan->peak_flops_per_s > 0) return plan->peak_flops_per_s;
   } catch (const std::exception& error) {
     say(fmt::format("plan     none: {}", error.what()));
   }
+  return std::nullopt;
 }
 
 }  // namespace sextant

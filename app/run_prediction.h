@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "base/verbosity.h"
 #include "config/run_config.h"
@@ -11,7 +12,8 @@
 namespace sextant {
 
 // Writes OUT/plan.json and prints a line; where this machine was never measured, offers to. Never ends a run: what
-// cannot be predicted is said.
-void predict_run(const RunConfig& run, const std::filesystem::path& out, Beginning beginning, Verbosity verbosity);
+// cannot be predicted is said. Returns the FLOP/s that the devices of the run together do at most, where that is known.
+std::optional<double> predict_run(const RunConfig& run, const std::filesystem::path& out, Beginning beginning,
+                                  Verbosity verbosity);
 
 }  // namespace sextant

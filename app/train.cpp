@@ -122,8 +122,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                   }};
   Verbosity verbosity = arguments.json ? Verbosity::quiet : arguments.verbosity;
   std::unique_ptr<RunCompanion> companion;
-  auto begin = [&](Beginning beginning) {
-    predict_run(run, out, beginning, verbosity);
+  auto start_companion = [&] {
     if (!run.log.tensorboard && run.log.prometheus.empty()) return;
     auto warn = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
     try {
@@ -134,6 +133,11 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
     }
     if (companion->port() > 0 && verbosity != Verbosity::quiet)
       fmt::print("values   port {}, /metrics\n", companion->port());
+  };
+  auto begin = [&](Beginning beginning) {
+    std::optional<double> peak_flops_per_s = predict_run(run, out, beginning, verbosity);
+    start_companion();
+    return peak_flops_per_s;
   };
   if (!run.log.prometheus.empty()) parse_served_address(run.log.prometheus, run.place_of("log.prometheus"));
   TrainResult result =

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "app/json_output.h"
@@ -20,6 +21,7 @@
 #include "base/printable.h"
 #include "base/program_folder.h"
 #include "base/text_style.h"
+#include "laws/quantity.h"
 #include "train/health/stop.h"
 #include "train/metrics.h"
 #include "watch/csv_export.h"
@@ -154,16 +156,23 @@ void plot_runs(const WatchArguments& a) {
     auto list = nlohmann::ordered_json::parse(runs_json(runs, std::time(nullptr))).at("runs");
     return print_json({{"runs", list}});
   }
-  SeriesRange range{.axis = *x_axis_named(a.x), .parts = 600};
+  XAxis axis = *x_axis_named(a.x);
+  if (std::ranges::none_of(runs.runs(), [&](const auto& run) { return run->columns().has_axis(axis); }))
+    throw UserError({.place = "--x " + a.x,
+                     .got = "no line of metrics.jsonl has model_flops",
+                     .expected = "runs of a version of sextant that writes it",
+                     .hint = "step, tokens and seconds are in every run"});
+  SeriesRange range{.axis = axis, .parts = 600};
   TextPlot plot{.title = {},
                 .x_name = a.x,
+                .x_text = axis == XAxis::flops ? human_flops : std::function<std::string(double)>(),
                 .width = a.width > 0 ? static_cast<size_t>(a.width) : terminal_width(),
                 .braille = terminal_has_utf8(),
                 .colours = colours_of(STDOUT_FILENO)};
   for (const std::string& field : fields) {
     std::vector<TextCurve> curves;
     for (const auto& run : runs.runs())
-      if (const MetricColumn* column = run->columns().column(field))
+      if (const MetricColumn* column = run->columns().column(field); column && run->columns().has_axis(axis))
         curves.push_back({decimated(run->columns(), *column, range), printable(run->name())});
     // Without colours curves of several runs cannot be told apart, so each has a picture.
     bool together = plot.colours == Colours::on || curves.size() == 1;

@@ -34,7 +34,7 @@ def write_run(folder, number, steps):
             loss = 2 + 0.02 * number + 6 * math.exp(-step / 5000) + 0.05 * draw.random()
             out.write(f'{{"step":{step},"loss":{loss:.7f},"grad_norm":{1 + draw.random():.7f},"lr":{3e-4 * (1 - step / steps):.10f},'
                       f'"tokens":{step * 4096},"tokens_per_s":{8000 + 100 * draw.random():.6f},"step_s":{0.5 + 0.01 * draw.random():.9f},'
-                      f'"input_s":{1e-4 * draw.random():.9f},"processor_s":{1 + draw.random():.7f},"mfu":0.41,"arena_bytes":2147483648}}\n')
+                      f'"input_s":{1e-4 * draw.random():.9f},"processor_s":{1 + draw.random():.7f},"model_flops":2.1e15,"mfu":0.41,"arena_bytes":2147483648}}\n')
 
 
 def memory_of(process):

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "laws/quantity.h"
+#include "models/model_flops.h"
 #include "plan/predict.h"
 
 namespace sextant {
@@ -41,7 +42,7 @@ double fastest_units(const Machine& machine) {
 int64_t least_devices(const DeadlineQuestion& q) {
   double peak = fastest_units(q.place.machine);
   if (peak <= 0) return 1;
-  double flops = q.tokens * model_flops_per_token(q.asked.spec, q.asked.run.batch.seq).model_causal;
+  double flops = q.tokens * model_flops_per_token(q.asked.spec, q.asked.run.batch.seq).causal;
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(flops / (peak * q.days * kSecondsOfDay))));
 }
 

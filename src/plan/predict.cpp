@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/lane.h"
-#include "models/model.h"
+#include "models/model_flops.h"
 
 namespace sextant {
 
@@ -12,27 +12,9 @@ SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptio
   return simulate(run.programs.train, pricer, options);
 }
 
-namespace {
-
-// Backward multiplies twice what forward did: for the gradient of each operand.
-constexpr double kPassesOfModel = 3;
-
-}  // namespace
-
-FlopsPerToken model_flops_per_token(const ModelSpec& spec, int64_t seq) {
-  FlopsPerToken sum;
-  Graph graph = build_model(spec, {.seq = seq}, single_rank_mesh());
-  for (const Op& op : graph.ops) {
-    Cost cost = cost_of(graph, op);
-    double times = kPassesOfModel / static_cast<double>(seq);
-    sum.model_causal += times * model_flops(cost, CountAttention::causal).n;
-    sum.model_full += times * model_flops(cost, CountAttention::full).n;
-  }
-  return sum;
-}
-
 FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch) {
-  FlopsPerToken sum = model_flops_per_token(run.shape.spec, batch.seq);
+  ModelFlopsPerToken model = model_flops_per_token(run.shape.spec, batch.seq);
+  FlopsPerToken sum{.model_causal = model.causal, .model_full = model.full};
   for (const Program& program : run.programs.train) {
     for (const Region& region : program.regions) {
       auto runs = static_cast<double>(std::count_if(
@@ -45,6 +27,10 @@ FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch) 
   double ranks = static_cast<double>(run.shape.mesh.world_size()) / static_cast<double>(run.programs.train.size());
   sum.executed *= ranks / static_cast<double>(batch.sequences * batch.seq);
   return sum;
+}
+
+double peak_flops_per_s(const Machine& machine, DType weights) {
+  return weights == DType::f32 ? machine.peak("fp32") : std::max(machine.peak("bf16"), machine.peak("fp16"));
 }
 
 }  // namespace sextant

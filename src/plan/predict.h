@@ -23,7 +23,9 @@ struct FlopsPerToken {
   double model_causal = 0, model_full = 0, executed = 0;
 };
 FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch);
-// Of the model alone: `executed` is 0.
-FlopsPerToken model_flops_per_token(const ModelSpec& spec, int64_t seq);
+
+// What MFU is a part of: the FLOP/s that a device does at most in products of these weights; 0 where the machine's file
+// does not say.
+double peak_flops_per_s(const Machine& machine, DType weights);
 
 }  // namespace sextant

@@ -140,8 +140,7 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
                 .host_s = rank.host,
                 .exposed_comm_s = rank.exposed};
   double tokens_per_s = static_cast<double>(plan.tokens_per_step) / static_cast<double>(plan.ranks) / step.seconds;
-  double peak = std::max(machine.peak("bf16"), machine.peak("fp16"));
-  if (plan.weights == DType::f32) peak = machine.peak("fp32");
+  double peak = peak_flops_per_s(machine, plan.weights);
   step.tokens_per_s_per_device = tokens_per_s;
   step.tflops_per_device = tokens_per_s * plan.flops.model_causal / 1e12;
   if (peak > 0)

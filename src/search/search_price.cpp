@@ -6,6 +6,7 @@
 
 #include "cost/planned_target.h"
 #include "cost/price.h"
+#include "models/model_flops.h"
 #include "plan/predict.h"
 #include "plan/run_plan.h"
 #include "run/fit.h"
@@ -33,10 +34,10 @@ std::vector<NamedPart> named(const StepParts& parts) {
 }
 
 double peak_flops(const Machine& machine, const LoweredRun& run) {
+  DType weights = DType::f32;
   for (const Value& value : run.programs.train.front().values)
-    if (value.kind == ValueKind::parameter && value.dtype != DType::f32)
-      return std::max(machine.peak("bf16"), machine.peak("fp16"));
-  return machine.peak("fp32");
+    if (value.kind == ValueKind::parameter && value.dtype != DType::f32) weights = value.dtype;
+  return peak_flops_per_s(machine, weights);
 }
 
 }  // namespace
@@ -72,8 +73,7 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
   double peak = peak_flops(request.machine, lowered);
   if (peak > 0)
-    out.mfu =
-        out.tokens_per_s_per_device * model_flops_per_token(lowered.shape.spec, run.batch.seq).model_causal / peak;
+    out.mfu = out.tokens_per_s_per_device * model_flops_per_token(lowered.shape.spec, run.batch.seq).causal / peak;
   out.why = why_of(out);
   return out;
 }

@@ -132,8 +132,14 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (lists_ranks(m)) line.add(name, m.message_s_by_rank);
                 }},
+    FieldOfLine{{"model_flops", "FLOPs", kEveryStep,
+                 "FLOPs that the model asks for in the step, over all ranks: its products forward and backward, and "
+                 "attention as far as it is causal; what is recomputed does not count. What `plan` prints for a token, "
+                 "times the tokens of the step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.model_flops); }},
     FieldOfLine{{"mfu", "fraction", kEveryStep,
-                 "Model FLOPs utilisation. `null`: it is not measured yet; `plan --machine` predicts it."},
+                 "Model FLOPs utilisation: `model_flops` divided by `step_s` and by what all devices together do at "
+                 "most. `null`: that is not known of this machine; `bench machine --save here` measures it."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   m.mfu ? line.add(name, *m.mfu) : line.add_unknown(name);
                 }},

@@ -31,7 +31,9 @@ struct StepMetrics {
   std::vector<double> own_s_by_rank, message_s_by_rank, input_s_by_rank;
   double processor_s = 0;
   double crowding = 0, crowded_out_s = 0;    // of the rank that has most (rank_times.h)
-  std::optional<double> mfu;                 // null until a machine profile is known
+  double occupied = 0;                       // by the leader's process (rank_times.h)
+  double model_flops = 0;                    // of the step, over all ranks (models/model_flops.h)
+  std::optional<double> mfu;                 // null where no machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   int64_t host_arena_bytes = 0;              // of rank 0, where something is offloaded
   int64_t nvme_arena_bytes = 0;              // of its file, where something is offloaded to one

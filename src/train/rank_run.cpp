@@ -17,6 +17,7 @@
 #include "comm/tags.h"
 #include "events/event_log.h"
 #include "models/model.h"
+#include "models/model_flops.h"
 #include "ops/fp8_recipe.h"
 #include "run/programs.h"
 #include "run/run_identity.h"
@@ -244,7 +245,9 @@ class Run {
                                             : "starting from random weights",
                     .details = {{"ranks", group_.size()}}});
     record_config(parts_.out, run_, state_.step + 1);
-    if (parts_.view.on_begin) parts_.view.on_begin(from.empty() ? Beginning::fresh : Beginning::resumed);
+    step_flops_ = model_flops_per_token(parts_.spec, run_.batch.seq).causal * static_cast<double>(batch_tokens());
+    if (parts_.view.on_begin)
+      peak_flops_per_s_ = parts_.view.on_begin(from.empty() ? Beginning::fresh : Beginning::resumed);
   }
 
   void require_finite(const std::string& source) {
@@ -293,10 +296,12 @@ class Run {
   void watch_for_drift(const StepMetrics& m) {
     // Steps that are timed op by op are slow on purpose, and those issued behind them wait.
     if (!group_.leads() || (traced_step_ > 0 && m.step >= traced_step_ && m.step <= traced_step_ + 1)) return;
+    double others = std::max(0.0, m.crowding - parts_.processes_on_host * m.occupied);
     std::optional<Drift> drift = drift_.note({.step = m.step,
                                               .step_s = m.step_s,
                                               .processor_s = m.processor_s,
                                               .crowding = m.crowding,
+                                              .others = others,
                                               .crowded_out_s = m.crowded_out_s,
                                               .own_s = m.own_s_by_rank,
                                               .message_s = m.message_s_by_rank,
@@ -475,6 +480,7 @@ class Run {
     return policy;
   }
 
+  int64_t batch_tokens() const { return run_.batch.sequences * run_.batch.seq; }
   bool is_due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
   void begin_step() {
@@ -508,7 +514,7 @@ class Run {
     state_.step += 1;
     state_.validation_loss.reset();
     state_.samples += run_.batch.sequences;
-    state_.tokens += run_.batch.sequences * run_.batch.seq;
+    state_.tokens += batch_tokens();
   }
 
   void look_for_stragglers() {
@@ -548,7 +554,9 @@ class Run {
 
   StepMetrics finish_step() {
     StepMetrics m = trainer_.finish_step();
-    m.tokens = state_.tokens - (state_.step - m.step) * run_.batch.sequences * run_.batch.seq;
+    m.tokens = state_.tokens - (state_.step - m.step) * batch_tokens();
+    m.model_flops = step_flops_;
+    if (peak_flops_per_s_ && m.step_s > 0) m.mfu = step_flops_ / m.step_s / *peak_flops_per_s_;
     m.arena_bytes_by_rank = std::exchange(arenas_, {});
     result_.loss = m.loss;
     return m;
@@ -601,6 +609,8 @@ class Run {
   std::optional<RateRangeTest> range_test_ =
       parts_.view.ramp ? std::optional<RateRangeTest>(*parts_.view.ramp) : std::nullopt;
   DriftWatch drift_;
+  double step_flops_ = 0;                        // of the model, over all ranks; the leader's, as the next
+  std::optional<double> peak_flops_per_s_;       // of all devices; nothing where it is not known
   int64_t slow_rank_ = -1, slow_rank_told_ = 0;  // the last one named, at this step
   int64_t traced_step_ = 0;                      // the last one whose ops were timed
   std::optional<int64_t> rewind_from_;           // the step with the spike, until the run has gone back

@@ -31,6 +31,7 @@ struct RankRunParts {
   const std::filesystem::path& local_folder;  // of local checkpoints; empty: none
   const std::vector<Fault>& faults;
   Lines lines;
+  int processes_on_host;
   const TrainView& view;
 };
 

@@ -160,6 +160,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
                      .local_folder = local_folder,
                      .faults = all_faults,
                      .lines = launch.process ? Lines::plain : Lines::as_found,
+                     .processes_on_host = launch.process ? launch.ranks_on_host : 1,
                      .view = view};
   StopRequest stop;
   TrainResult result;

@@ -48,8 +48,9 @@ struct TrainView {
   Verbosity verbosity =
       Verbosity::usual;               // quiet: nothing; verbose: a line for every step, whatever train.log_every says
   std::optional<RateRamp> ramp = {};  // a learning-rate range test: these rates in place of the config's
-  // Called once by the leader, when the directory of the run is ready and the first step follows.
-  std::function<void(Beginning beginning)> on_begin = {};
+  // Called once by the leader, when the directory of the run is ready and the first step follows. Says what all devices
+  // together do at most, in FLOP/s, where that is known: MFU is a part of it.
+  std::function<std::optional<double>(Beginning beginning)> on_begin = {};
 };
 
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0

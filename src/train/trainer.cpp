@@ -441,6 +441,7 @@ StepMetrics Trainer::finish_step() {
       .processor_s = in_short(times.processor),
       .crowding = std::ranges::max(times_of_ranks(3)),
       .crowded_out_s = std::ranges::max(times_of_ranks(4)),
+      .occupied = times.occupied,
       .arena_bytes = arena_->bytes(),
       .host_arena_bytes = arena_->host_bytes(),
       .nvme_arena_bytes = arena_->nvme_bytes(),

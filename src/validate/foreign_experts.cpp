@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "models/model.h"
+#include "models/model_flops.h"
 #include "models/presets.h"
-#include "plan/predict.h"
 
 namespace sextant {
 
@@ -93,7 +93,7 @@ int64_t mtp_published_as(const PublishedRun& row, ModelSpec spec) {
   double published = *row.tflops_per_gpu * 1e12 / *row.tokens_per_s_per_gpu;
   auto away = [&](int64_t depths) {
     spec.mtp_depths = depths;
-    return std::abs(model_flops_per_token(spec, *row.seq).model_causal - published);
+    return std::abs(model_flops_per_token(spec, *row.seq).causal - published);
   };
   return away(1) < away(0) ? 1 : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/printable.h"
 #include "base/units.h"
+#include "laws/quantity.h"
 #include "watch/run_comparison.h"
 
 namespace sextant {
@@ -47,20 +48,35 @@ ComparisonJson figures_json(const RunFigures& run) {
           {"steps", run.steps},
           {"tokens", run.tokens},
           {"seconds", run.seconds},
+          {"flops", number_or_null(run.flops)},
           {"final_loss", estimate_json(run.final_loss)},
           {"validation_loss", number_or_null(run.validation_loss)},
           {"tokens_per_s", run.tokens_per_s}};
 }
 
-ComparisonJson reached_json(const std::optional<double>& tokens, const std::optional<double>& seconds) {
-  return {{"tokens", number_or_null(tokens)}, {"seconds", number_or_null(seconds)}};
+ComparisonJson reached_json(const std::optional<LossReached>& reached) {
+  if (!reached) return {{"tokens", nullptr}, {"seconds", nullptr}, {"flops", nullptr}};
+  return {{"tokens", reached->tokens}, {"seconds", reached->seconds}, {"flops", number_or_null(reached->flops)}};
+}
+
+ComparisonJson equal_flops_json(const std::optional<EqualFlops>& equal) {
+  if (!equal) return nullptr;
+  return {{"flops", equal->flops},
+          {"a", estimate_json(equal->a)},
+          {"b", estimate_json(equal->b)},
+          {"difference", equal->difference()}};
+}
+
+std::string reached_text(const std::string& name, const LossReached& reached) {
+  return fmt::format("{} takes {} tokens{} and {}", printable(name), tokens_text(reached.tokens),
+                     reached.flops ? fmt::format(", {} FLOPs", human_flops(*reached.flops)) : "",
+                     human_duration(reached.seconds));
 }
 
 std::string reached_line(const RunComparison& c) {
-  if (!c.reached_loss || !c.a_seconds || !c.b_seconds) return "";
-  return fmt::format("  to loss {:.4f}: {} takes {} tokens and {}, {} takes {} tokens and {}\n", *c.reached_loss,
-                     printable(c.a.name), tokens_text(*c.a_tokens), human_duration(*c.a_seconds), printable(c.b.name),
-                     tokens_text(*c.b_tokens), human_duration(*c.b_seconds));
+  if (!c.reached_loss || !c.a_reached || !c.b_reached) return "";
+  return fmt::format("  to loss {:.4f}: {}, {}\n", *c.reached_loss, reached_text(c.a.name, *c.a_reached),
+                     reached_text(c.b.name, *c.b_reached));
 }
 
 }  // namespace
@@ -86,6 +102,9 @@ std::string comparison_text(const std::vector<RunComparison>& comparisons) {
     if (c.equal_a && c.equal_b)
       out += fmt::format("  at equal tokens ({}): {} against {}\n", tokens_text(std::min(c.a.tokens, c.b.tokens)),
                          with_error(c.equal_a), with_error(c.equal_b));
+    if (c.equal_flops)
+      out += fmt::format("  at equal FLOPs ({}): {} against {}\n", human_flops(c.equal_flops->flops),
+                         with_error(c.equal_flops->a), with_error(c.equal_flops->b));
     if (c.seed_error > 0)
       out += fmt::format("  noise: ±{:.4f} of the curves, ±{:.4f} of the seeds ({:.1f} % of the loss, {})\n",
                          2 * c.curve_error, 2 * c.seed_error, 100 * c.seeds.share,
@@ -116,10 +135,11 @@ std::string comparison_json(const std::vector<RunComparison>& comparisons) {
                       {"standard_error", compared ? ComparisonJson(c.error) : ComparisonJson(nullptr)},
                       {"curve_error", compared ? ComparisonJson(c.curve_error) : ComparisonJson(nullptr)},
                       {"seed_error", compared ? ComparisonJson(c.seed_error) : ComparisonJson(nullptr)}}},
+                    {"equal_flops", equal_flops_json(c.equal_flops)},
                     {"to_loss",
                      {{"loss", number_or_null(c.reached_loss)},
-                      {"a", reached_json(c.a_tokens, c.a_seconds)},
-                      {"b", reached_json(c.b_tokens, c.b_seconds)}}},
+                      {"a", reached_json(c.a_reached)},
+                      {"b", reached_json(c.b_reached)}}},
                     {"verdict", name_of(c.verdict)},
                     {"sentence", c.sentence()}});
   }

@@ -32,7 +32,8 @@ std::vector<std::string> fields_of(const RunSet& runs) {
 
 std::string csv_of_runs(const RunSet& runs, const std::vector<std::string>& wanted) {
   std::vector<std::string> fields = wanted.empty() ? fields_of(runs) : wanted;
-  std::string out = "run,step,tokens,seconds";
+  std::string out = "run";
+  for (const NamedAxis& one : kXAxes) out += "," + std::string(one.name);
   for (const std::string& field : fields) out += "," + csv_text(field);
   out += '\n';
   for (const auto& run : runs.runs()) {
@@ -41,8 +42,9 @@ std::string csv_of_runs(const RunSet& runs, const std::vector<std::string>& want
     for (const std::string& field : fields) found.push_back(columns.column(field));
     std::string name = csv_text(run->name());
     for (size_t row = 0; row < columns.rows(); ++row) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{:.3f}", name, columns.x(XAxis::step, row),
+      fmt::format_to(std::back_inserter(out), "{},{},{},{:.3f},", name, columns.x(XAxis::step, row),
                      columns.x(XAxis::tokens, row), columns.x(XAxis::seconds, row));
+      if (columns.has_axis(XAxis::flops)) fmt::format_to(std::back_inserter(out), "{}", columns.x(XAxis::flops, row));
       for (const MetricColumn* column : found) {
         out += ',';
         if (!column) continue;

@@ -11,6 +11,9 @@ namespace {
 // Of fields that nobody knows: a file that is none of ours must not fill the memory.
 constexpr size_t kMostColumns = 256, kMostLists = 32, kWidestList = 1024, kLongestName = 80;
 
+// Fields that are axes, and no curves.
+constexpr std::array<std::string_view, 3> kAxisFields{"step", "tokens", "model_flops"};
+
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 // A double that no float holds is drawn at the largest float.
@@ -22,10 +25,14 @@ float as_float(double value) {
 }  // namespace
 
 std::optional<XAxis> x_axis_named(std::string_view name) {
-  if (name == "step") return XAxis::step;
-  if (name == "tokens") return XAxis::tokens;
-  if (name == "seconds") return XAxis::seconds;
-  return std::nullopt;
+  auto found = std::ranges::find(kXAxes, name, &NamedAxis::name);
+  return found == kXAxes.end() ? std::nullopt : std::optional(found->axis);
+}
+
+std::string x_axis_names() {
+  std::string names;
+  for (const NamedAxis& one : kXAxes) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  return names;
 }
 
 size_t MetricColumn::first_at_or_after(size_t wanted) const {
@@ -120,14 +127,22 @@ bool RunColumns::add_line(std::string_view text, Lines lines) {
   steps_.push_back(*step);
   tokens_.push_back(tokens && *tokens >= tokens_before && std::isfinite(*tokens) ? *tokens : tokens_before);
   seconds_.push_back(seconds_before + (seconds && *seconds > 0 && std::isfinite(*seconds) ? steps * *seconds : 0));
+  add_flops(line_.number("model_flops"), steps);
   size_t hint = 0;
   for (const MetricsLine::Number& number : line_.numbers()) {
-    if (number.name == "step" || number.name == "tokens" || !std::isfinite(number.value)) continue;
+    if (std::ranges::count(kAxisFields, number.name) > 0 || !std::isfinite(number.value)) continue;
     if (MetricColumn* column = column_for(number.name, hint++)) column->set(row, as_float(number.value));
   }
   for (const MetricsLine::List& list : line_.lists())
     if (ListColumn* column = list_for(list.name, list.count)) column->add(row, line_.list_values().data() + list.first);
   return true;
+}
+
+void RunColumns::add_flops(const double* flops, double steps) {
+  bool known = flops && *flops > 0 && std::isfinite(*flops);
+  if (!known && flops_.size() == 0) return;
+  while (flops_.size() + 1 < rows()) flops_.push_back(0);  // lines before the first that has them
+  flops_.push_back((flops_.size() > 0 ? flops_.back() : 0) + (known ? steps * *flops : 0));
 }
 
 MetricColumn* RunColumns::column_for(std::string_view name, size_t hint) {
@@ -155,6 +170,8 @@ double RunColumns::x(XAxis axis, size_t row) const {
       return tokens_[row];
     case XAxis::seconds:
       return seconds_[row];
+    case XAxis::flops:
+      return row < flops_.size() ? flops_[row] : 0;
   }
   return 0;
 }
@@ -190,7 +207,7 @@ std::optional<float> RunColumns::last(std::string_view name) const {
 }
 
 size_t RunColumns::bytes() const {
-  size_t sum = steps_.bytes() + tokens_.bytes() + seconds_.bytes();
+  size_t sum = steps_.bytes() + tokens_.bytes() + seconds_.bytes() + flops_.bytes();
   for (const MetricColumn& column : columns_) sum += column.bytes();
   for (const ListColumn& list : lists_) sum += list.bytes();
   return sum;
@@ -200,6 +217,7 @@ void RunColumns::truncate(size_t rows) {
   steps_.truncate(rows);
   tokens_.truncate(rows);
   seconds_.truncate(rows);
+  flops_.truncate(std::min(rows, flops_.size()));
   for (MetricColumn& column : columns_) column.truncate(rows);
   for (ListColumn& list : lists_) list.truncate(rows);
 }

@@ -2,6 +2,7 @@
 // than listed here. Lists (one number per layer with experts) are kept as pictures of bounded size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,9 +14,17 @@
 
 namespace sextant {
 
-// What stands on the horizontal axis. `seconds` is the sum of `step_s`: time spent in steps.
-enum class XAxis : uint8_t { step, tokens, seconds };
+// What stands on the horizontal axis. `seconds` is the sum of `step_s`: time spent in steps. `flops` is that of
+// `model_flops`: of each run by its own model.
+enum class XAxis : uint8_t { step, tokens, seconds, flops };
+struct NamedAxis {
+  std::string_view name;
+  XAxis axis;
+};
+inline constexpr std::array<NamedAxis, 4> kXAxes{
+    {{"step", XAxis::step}, {"tokens", XAxis::tokens}, {"seconds", XAxis::seconds}, {"flops", XAxis::flops}}};
 std::optional<XAxis> x_axis_named(std::string_view name);
+std::string x_axis_names();  // with commas between them
 
 // One field. While almost every row has it, values stand row by row, NaN where there is none; a field of few rows, such
 // as a validation loss, keeps the rows it has.
@@ -77,6 +86,8 @@ class RunColumns {
   bool add_line(std::string_view line, Lines lines = Lines::all);
 
   size_t rows() const { return steps_.size(); }
+  // Runs of other programs, and of ours before lines had FLOPs, do not have that axis.
+  bool has_axis(XAxis axis) const { return rows() > 0 && (axis != XAxis::flops || flops_.size() > 0); }
   double x(XAxis axis, size_t row) const;
   size_t first_row_at_or_after(XAxis axis, double x) const;
   // The row of a step, or of the first one after it; rows() where there is none.
@@ -92,11 +103,13 @@ class RunColumns {
 
  private:
   void truncate(size_t rows);
+  void add_flops(const double* flops, double steps);  // of the row that was added last
   MetricColumn* column_for(std::string_view name, size_t hint);
   ListColumn* list_for(std::string_view name, size_t width);
 
   MetricsLine line_;  // reused
   ChunkedArray<double> steps_, tokens_, seconds_;
+  ChunkedArray<double> flops_;  // empty until a line has them
   std::vector<MetricColumn> columns_;
   std::vector<ListColumn> lists_;
 };

@@ -15,15 +15,13 @@ namespace {
 constexpr size_t kFewestSteps = 8;
 constexpr double kStandardErrors = 2;  // that a difference must exceed
 
-// The values of a column up to `tokens`, without gaps.
-std::vector<double> values_until(const RunColumns& run, const MetricColumn& column, double tokens, double& reached) {
+// The values of a column up to a place, without gaps; `reached`: the tokens at the last of them.
+std::vector<double> values_until(const RunColumns& run, const MetricColumn& column, PlaceOnAxis end, double& reached) {
   std::vector<double> values;
-  for (size_t i = 0; i < column.size(); ++i) {
-    double at = run.x(XAxis::tokens, column.row(i));
-    if (at > tokens) break;
+  for (size_t i = 0; i < column.size() && run.x(end.axis, column.row(i)) <= end.x; ++i) {
     if (std::isnan(column.value(i))) continue;
     values.push_back(column.value(i));
-    reached = at;
+    reached = run.x(XAxis::tokens, column.row(i));
   }
   return values;
 }
@@ -70,6 +68,10 @@ double median_of(const MetricColumn* column) {
   return *middle;
 }
 
+std::optional<double> flops_at(const RunColumns& columns, size_t row) {
+  return columns.has_axis(XAxis::flops) ? std::optional(columns.x(XAxis::flops, row)) : std::nullopt;
+}
+
 RunFigures figures_of(const WatchedRun& run, size_t window) {
   const RunColumns& columns = run.columns();
   RunFigures figures{.name = run.name()};
@@ -77,15 +79,16 @@ RunFigures figures_of(const WatchedRun& run, size_t window) {
   size_t last = columns.rows() - 1;
   figures.tokens = columns.x(XAxis::tokens, last);
   figures.seconds = columns.x(XAxis::seconds, last);
+  figures.flops = flops_at(columns, last);
   figures.steps = static_cast<int64_t>(columns.x(XAxis::step, last));
-  figures.final_loss = loss_at(columns, figures.tokens, window);
+  figures.final_loss = loss_at(columns, {XAxis::tokens, figures.tokens}, window);
   if (auto value = columns.last("validation_loss")) figures.validation_loss = *value;
   figures.tokens_per_s = median_of(columns.column("tokens_per_s"));
   return figures;
 }
 
-// The first row from which the mean of a window is at or below `loss`.
-std::optional<size_t> row_that_reaches(const RunColumns& run, double loss, size_t window) {
+// At the first row from which the mean of a window is at or below `loss`.
+std::optional<LossReached> reached_at(const RunColumns& run, double loss, size_t window) {
   const MetricColumn* column = run.column("loss");
   double sum = 0;
   std::vector<double> recent;
@@ -94,9 +97,25 @@ std::optional<size_t> row_that_reaches(const RunColumns& run, double loss, size_
     recent.push_back(column->value(i));
     sum += column->value(i);
     if (recent.size() > window) sum -= recent[recent.size() - window - 1];
-    if (recent.size() >= window && sum / static_cast<double>(window) <= loss) return column->row(i);
+    if (recent.size() < window || sum / static_cast<double>(window) > loss) continue;
+    size_t row = column->row(i);
+    return LossReached{run.x(XAxis::tokens, row), run.x(XAxis::seconds, row), flops_at(run, row)};
   }
   return std::nullopt;
+}
+
+// Of one model, equal tokens are equal FLOPs.
+std::optional<EqualFlops> losses_at_equal_flops(const WatchedRun& a, const WatchedRun& b, const RunComparison& of,
+                                                size_t window) {
+  constexpr double kSameModel = 1e-6;
+  if (!of.a.flops || !of.b.flops) return std::nullopt;
+  double per_token = *of.a.flops / of.a.tokens, others = *of.b.flops / of.b.tokens;
+  if (!(std::fabs(per_token - others) > kSameModel * per_token)) return std::nullopt;
+  double shared = std::min(*of.a.flops, *of.b.flops);
+  std::optional<LossEstimate> loss_a = loss_at(a.columns(), {XAxis::flops, shared}, window),
+                              loss_b = loss_at(b.columns(), {XAxis::flops, shared}, window);
+  if (!loss_a || !loss_b) return std::nullopt;
+  return EqualFlops{.flops = shared, .a = *loss_a, .b = *loss_b};
 }
 
 void compare_configs(const WatchedRun& a, const WatchedRun& b, RunComparison& comparison) {
@@ -104,7 +123,8 @@ void compare_configs(const WatchedRun& a, const WatchedRun& b, RunComparison& co
   for (size_t i = 0; i < 2; ++i) {
     const WatchedRun& run = i == 0 ? a : b;
     std::filesystem::path file = run.directory() / "config.toml";
-    if (!std::filesystem::exists(file)) {
+    // The server follows no link out of a run.
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) {
       comparison.config_remark = fmt::format("{} has no config.toml", run.name());
       return;
     }
@@ -134,11 +154,11 @@ std::string_view name_of(ComparisonVerdict verdict) {
   return "";
 }
 
-std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t steps) {
+std::optional<LossEstimate> loss_at(const RunColumns& run, PlaceOnAxis end, size_t steps) {
   const MetricColumn* column = run.column("loss");
   if (!column) return std::nullopt;
   LossEstimate estimate;
-  std::vector<double> values = values_until(run, *column, tokens, estimate.tokens);
+  std::vector<double> values = values_until(run, *column, end, estimate.tokens);
   if (values.size() > steps) values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(steps));
   if (values.size() < kFewestSteps) return std::nullopt;
   auto n = static_cast<double>(values.size());
@@ -165,8 +185,9 @@ RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t wind
   RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window)};
   compare_configs(a, b, comparison);
   double shared = std::min(comparison.a.tokens, comparison.b.tokens);
-  comparison.equal_a = loss_at(a.columns(), shared, window);
-  comparison.equal_b = loss_at(b.columns(), shared, window);
+  comparison.equal_a = loss_at(a.columns(), {XAxis::tokens, shared}, window);
+  comparison.equal_b = loss_at(b.columns(), {XAxis::tokens, shared}, window);
+  comparison.equal_flops = losses_at_equal_flops(a, b, comparison, window);
   if (comparison.equal_a && comparison.equal_b) {
     comparison.difference = comparison.equal_b->mean - comparison.equal_a->mean;
     comparison.curve_error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
@@ -183,14 +204,8 @@ RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t wind
   if (comparison.a.final_loss && comparison.b.final_loss) {
     double loss = std::max(comparison.a.final_loss->mean, comparison.b.final_loss->mean);
     comparison.reached_loss = loss;
-    if (auto row = row_that_reaches(a.columns(), loss, window)) {
-      comparison.a_tokens = a.columns().x(XAxis::tokens, *row);
-      comparison.a_seconds = a.columns().x(XAxis::seconds, *row);
-    }
-    if (auto row = row_that_reaches(b.columns(), loss, window)) {
-      comparison.b_tokens = b.columns().x(XAxis::tokens, *row);
-      comparison.b_seconds = b.columns().x(XAxis::seconds, *row);
-    }
+    comparison.a_reached = reached_at(a.columns(), loss, window);
+    comparison.b_reached = reached_at(b.columns(), loss, window);
   }
   return comparison;
 }

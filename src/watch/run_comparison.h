@@ -14,7 +14,7 @@
 
 namespace sextant {
 
-// The mean of a loss over the steps up to some number of tokens, with the standard error of that mean.
+// The mean of a loss over the steps up to some number of tokens or FLOPs, with the standard error of that mean.
 struct LossEstimate {
   double tokens = 0;       // at the end of the window
   double mean = 0;         // of the window
@@ -23,13 +23,18 @@ struct LossEstimate {
   double independent = 0;  // steps that tell as much as those, were each independent
 };
 
-// Over the last `steps` steps that end at `tokens` or before. The residuals are those of a straight line through the
+struct PlaceOnAxis {
+  XAxis axis = XAxis::tokens;
+  double x = 0;
+};
+// Over the last `steps` steps that end at this place or before. The residuals are those of a straight line through the
 // window: what the loss falls by within it is no noise. Nothing where fewer than 8 steps are there.
-std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t steps);
+std::optional<LossEstimate> loss_at(const RunColumns& run, PlaceOnAxis end, size_t steps);
 
 struct RunFigures {
   std::string name;
   double tokens = 0, seconds = 0;
+  std::optional<double> flops;  // of the model
   int64_t steps = 0;
   std::optional<LossEstimate> final_loss;
   std::optional<double> validation_loss;  // the last one
@@ -38,6 +43,19 @@ struct RunFigures {
 
 enum class ComparisonVerdict : uint8_t { better, worse, no_difference, unknown };
 std::string_view name_of(ComparisonVerdict verdict);
+
+// The losses of both at the FLOPs that both have reached.
+struct EqualFlops {
+  double flops = 0;
+  LossEstimate a, b;
+  double difference() const { return b.mean - a.mean; }
+};
+
+// What a run has taken until it reached a loss.
+struct LossReached {
+  double tokens = 0, seconds = 0;
+  std::optional<double> flops;
+};
 
 // Of B against A.
 struct RunComparison {
@@ -48,9 +66,10 @@ struct RunComparison {
   double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error:
   double curve_error = 0, seed_error = 0;        // of the curves, and where the seeds differ of another seed
   SeedNoise seeds = {};
+  std::optional<EqualFlops> equal_flops;  // where a token takes another number of FLOPs in B than in A
   ComparisonVerdict verdict = ComparisonVerdict::unknown;
   std::optional<double> reached_loss;  // the higher of the two final losses, which both reach
-  std::optional<double> a_tokens, b_tokens, a_seconds, b_seconds;  // until it is reached
+  std::optional<LossReached> a_reached, b_reached;
 
   std::string sentence() const;
 };

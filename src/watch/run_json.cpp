@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include "train/metrics.h"
 #include "watch/field_label.h"
+#include "watch/run_comparison.h"
 
 namespace sextant {
 
@@ -52,9 +54,8 @@ Json run_summary(const WatchedRun& run, int64_t now) {
             {"modified", run.modified()},
             {"events", run.events().size()}};
   size_t last = columns.rows() - 1;
-  bool any = columns.rows() > 0;
-  for (auto [name, axis] : {std::pair("step", XAxis::step), {"tokens", XAxis::tokens}, {"seconds", XAxis::seconds}})
-    json[name] = any ? Json(columns.x(axis, last)) : Json(nullptr);
+  for (auto [name, axis] : kXAxes)
+    json[std::string(name)] = columns.has_axis(axis) ? Json(columns.x(axis, last)) : Json(nullptr);
   if (run.plan()) json["plan"] = {{"machine", run.plan()->machine}, {"step_s", run.plan()->seconds}};
   json["last"] = Json::object();
   for (const MetricColumn& column : columns.columns())
@@ -64,20 +65,51 @@ Json run_summary(const WatchedRun& run, int64_t now) {
   return json;
 }
 
+// With the digits that a picture shows.
+double short_x(XAxis axis, double x) {
+  return axis == XAxis::seconds ? std::round(x * 1000) / 1000 : x;
+}
+
 void append_exported_series(std::string& out, const RunColumns& run, const MetricColumn& column, size_t parts) {
   SeriesPoints points = decimated(run, column, {.axis = XAxis::step, .parts = parts});
-  std::vector<double> tokens, seconds;
-  for (double step : points.x) {
-    size_t row = run.first_row_at_or_after(XAxis::step, step);
-    tokens.push_back(run.x(XAxis::tokens, row));
-    seconds.push_back(std::round(run.x(XAxis::seconds, row) * 1000) / 1000);
-  }
+  std::vector<size_t> rows;
+  for (double step : points.x) rows.push_back(run.first_row_at_or_after(XAxis::step, step));
   out += dumped(column.name()) + ":{";
-  append_numbers(out, "step", points.x);
-  append_numbers(out += ',', "tokens", tokens);
-  append_numbers(out += ',', "seconds", seconds);
-  append_numbers(out += ',', "y", points.y);
+  for (auto [name, axis] : kXAxes) {
+    if (!run.has_axis(axis)) continue;
+    std::vector<double> x;
+    for (size_t row : rows) x.push_back(short_x(axis, run.x(axis, row)));
+    append_numbers(out, name, x);
+    out += ',';
+  }
+  append_numbers(out, "y", points.y);
   out += fmt::format(",\"sparse\":{}}}", column.is_sparse());
+}
+
+// A list for a page without a server.
+std::string list_by_axis(const WatchedRun& run, const ListColumn& list) {
+  std::string out;
+  for (auto [name, axis] : kXAxes)
+    out += fmt::format("{}\"{}\":{}", out.empty() ? "" : ",", name, list_json(run, list, axis));
+  return "{" + out + "}";
+}
+
+// With each of few runs as the one that the others are compared with; of many, with the first.
+std::string exported_comparisons(const RunSet& runs) {
+  constexpr size_t kFewRuns = 8;
+  std::vector<const WatchedRun*> all;
+  for (const auto& run : runs.runs()) all.push_back(run.get());
+  std::string out;
+  for (size_t base = 0; base < (all.size() <= kFewRuns ? all.size() : 1); ++base) {
+    std::vector<const WatchedRun*> compared = all;
+    std::rotate(compared.begin(), compared.begin() + static_cast<std::ptrdiff_t>(base),
+                compared.begin() + static_cast<std::ptrdiff_t>(base) + 1);
+    Json json = Json::parse(comparison_json(compare_with_first(compared)));
+    json["runs"] = Json::array();
+    for (size_t i = 1; i < compared.size(); ++i) json["runs"].push_back(compared[i]->id());
+    out += fmt::format("{}\"{}\":{}", base == 0 ? "" : ",", compared[0]->id(), dumped(json));
+  }
+  return "{" + out + "}";
 }
 
 }  // namespace
@@ -94,7 +126,7 @@ std::string series_json(const RunSet& runs, const SeriesQuestion& question) {
   for (int id : question.runs) {
     const WatchedRun* run = runs.find(id);
     const MetricColumn* column = run ? run->columns().column(question.field) : nullptr;
-    if (!column) continue;
+    if (!column || !run->columns().has_axis(question.range.axis)) continue;
     SeriesPoints raw = decimated(run->columns(), *column, question.range);
     out += fmt::format("{}{{\"run\":{},", first ? "" : ",", id);
     append_numbers(out, "x", raw.x);
@@ -114,7 +146,7 @@ std::string series_json(const RunSet& runs, const SeriesQuestion& question) {
 std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis) {
   std::vector<double> x;
   std::vector<float> values;
-  for (size_t i = 0; i < list.size(); ++i) {
+  for (size_t i = 0; i < list.size() && run.columns().has_axis(axis); ++i) {
     x.push_back(run.columns().x(axis, list.row(i)));
     for (size_t e = 0; e < list.width(); ++e) values.push_back(list.value(i, e));
   }
@@ -138,8 +170,8 @@ std::string events_json(const RunSet& runs, const std::vector<int>& ids) {
         // Where it stands on the other axes: at its row, or at the last one there is.
         if (columns.rows() > 0) {
           size_t row = std::min(columns.row_of_step(*events[i].step), columns.rows() - 1);
-          one["tokens"] = columns.x(XAxis::tokens, row);
-          one["seconds"] = columns.x(XAxis::seconds, row);
+          for (auto [name, axis] : kXAxes)
+            if (axis != XAxis::step && columns.has_axis(axis)) one[std::string(name)] = columns.x(axis, row);
         }
       }
       json.push_back(std::move(one));
@@ -164,9 +196,7 @@ std::string export_json(const RunSet& runs, size_t parts, int64_t now) {
     lists += fmt::format("{}\"{}\":{{", lists.empty() ? "" : ",", run->id());
     first = true;
     for (const ListColumn& list : run->columns().lists()) {
-      lists += fmt::format("{}{}:{{\"step\":{},\"tokens\":{},\"seconds\":{}}}", first ? "" : ",", dumped(list.name()),
-                           list_json(*run, list, XAxis::step), list_json(*run, list, XAxis::tokens),
-                           list_json(*run, list, XAxis::seconds));
+      lists += fmt::format("{}{}:{}", first ? "" : ",", dumped(list.name()), list_by_axis(*run, list));
       first = false;
     }
     lists += '}';
@@ -175,8 +205,9 @@ std::string export_json(const RunSet& runs, size_t parts, int64_t now) {
   for (const auto& run : runs.runs())
     ops += fmt::format("{}\"{}\":{}", ops.empty() ? "" : ",", run->id(),
                        op_comparison_json(compare_ops(run->directory())));
-  return fmt::format("{{\"about\":{},\"series\":{{{}}},\"lists\":{{{}}},\"events\":{},\"ops\":{{{}}}}}",
-                     runs_json(runs, now), series, lists, events_json(runs, ids), ops);
+  return fmt::format(
+      "{{\"about\":{},\"series\":{{{}}},\"lists\":{{{}}},\"events\":{},\"ops\":{{{}}},\"comparisons\":{}}}",
+      runs_json(runs, now), series, lists, events_json(runs, ids), ops, exported_comparisons(runs));
 }
 
 }  // namespace sextant

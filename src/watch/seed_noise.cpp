@@ -47,7 +47,8 @@ Spread spread_of(const std::vector<const WatchedRun*>& group, size_t window) {
       tokens = std::min(tokens, run->columns().x(XAxis::tokens, run->columns().rows() - 1));
   std::vector<LossEstimate> losses;
   for (const WatchedRun* run : group)
-    if (auto loss = loss_at(run->columns(), tokens, comparison_window(group, window))) losses.push_back(*loss);
+    if (auto loss = loss_at(run->columns(), {XAxis::tokens, tokens}, comparison_window(group, window)))
+      losses.push_back(*loss);
   if (losses.size() < 2) return {};
   auto n = static_cast<double>(losses.size());
   double mean = 0, of_curves = 0, squares = 0;

@@ -8,6 +8,7 @@
 
 #include "watch/page.h"
 #include "watch/prometheus.h"
+#include "watch/run_comparison.h"
 #include "watch/run_json.h"
 
 namespace sextant {
@@ -21,7 +22,8 @@ HttpResponse json_response(std::string text) {
 }
 
 struct BadParameter {
-  std::string_view name, expected;
+  std::string_view name;
+  std::string expected;
 };
 
 template <typename Number>
@@ -62,7 +64,7 @@ std::vector<int> ids_in(const HttpRequest& request) {
 XAxis axis_in(const HttpRequest& request) {
   const std::string* name = request.parameter("x");
   std::optional<XAxis> axis = name ? x_axis_named(*name) : XAxis::step;
-  if (!axis) throw BadParameter{"x", "step, tokens or seconds"};
+  if (!axis) throw BadParameter{"x", "one of " + x_axis_names()};
   return *axis;
 }
 
@@ -96,6 +98,17 @@ HttpResponse answer_ops(const RunSet& runs, const HttpRequest& request) {
   return json_response(op_comparison_json(compare_ops(run->directory())));
 }
 
+// Of the others with the first.
+HttpResponse answer_comparison(const RunSet& runs, const HttpRequest& request) {
+  std::vector<const WatchedRun*> compared;
+  for (int id : ids_in(request)) {
+    const WatchedRun* run = runs.find(id);
+    if (!run) return plain_response(HttpStatus::not_found, "there is no such run");
+    compared.push_back(run);
+  }
+  return json_response(comparison_json(compare_with_first(compared)));
+}
+
 HttpResponse answer_page(const std::string& token) {
   LivePage page = live_page(token);
   return {.type = "text/html; charset=utf-8",
@@ -114,6 +127,7 @@ HttpResponse WatchApi::answer(const HttpRequest& request) const {
     if (request.path == "/api/series") return answer_series(runs_, request);
     if (request.path == "/api/list") return answer_list(runs_, request);
     if (request.path == "/api/ops") return answer_ops(runs_, request);
+    if (request.path == "/api/compare") return answer_comparison(runs_, request);
     if (request.path == "/api/events") return json_response(events_json(runs_, ids_in(request)));
     if (request.path == "/api/stream")
       return {.type = "text/event-stream", .body = "retry: 2000\n\n", .is_event_stream = true};

@@ -25,8 +25,9 @@ class WatchVerb : public testing::Test {
       fs::create_directories(place_.path() / "runs" / name);
       std::string lines;
       for (int step = 1; step <= 60; ++step)
-        lines += fmt::format(R"({{"step":{},"loss":{},"lr":{},"tokens":{},"step_s":0.5,"tokens_per_s":200}})", step,
-                             3.0 + (*name == 'b' ? 0.5 : 0) + 0.01 * (step * 7 % 5), 1e-4 * step, step * step) +
+        lines += fmt::format(R"({{"step":{},"loss":{},"lr":{},"tokens":{},"step_s":0.5,"tokens_per_s":200{}}})", step,
+                             3.0 + (*name == 'b' ? 0.5 : 0) + 0.01 * (step * 7 % 5), 1e-4 * step, step * step,
+                             *name == 'a' ? R"(,"model_flops":2e9)" : "") +
                  "\n";
       write_text(runs() + "/" + name + "/metrics.jsonl", lines);
     }
@@ -68,6 +69,10 @@ TEST_F(WatchVerb, DrawsCurvesInTheTerminal) {
       run_command(fmt::format("watch {}/a --text --field lr --x tokens --width 40", runs()), "LC_ALL=C.UTF-8");
   expect_words(one.output, {"lr: a 0.006", "│", "tokens 1", "3600"});
   EXPECT_EQ(one.output.find("loss"), std::string::npos);
+  Outcome flops = run_command(fmt::format("watch {} --text --field lr --x flops --width 40", runs()), "LC_ALL=C");
+  expect_words(flops.output, {"lr: a 0.006", "flops 2e09", "1.2e11"});
+  EXPECT_EQ(flops.output.find("lr: b"), std::string::npos) << "b has no model_flops";
+  expect_refusal(run_command(fmt::format("watch {}/b --text --x flops", runs())), 2, {"--x flops", "model_flops"});
   for (const char* line : {"watch {} --text --field unheard", "watch {} --csv x.csv --field unheard"})
     expect_refusal(run_command(fmt::format(fmt::runtime(line), runs())), 2,
                    {"--field unheard", "no run has this field"});
@@ -79,7 +84,8 @@ TEST_F(WatchVerb, WritesTheFilesItIsAskedFor) {
   expect_words(read_file(place_ / "page.html"), {"<!DOCTYPE html>", "\"series\":{\"1\":{\"loss\":{\"step\":[1,"});
   EXPECT_EQ(run_command(fmt::format("watch {} --csv {} --field lr", runs(), place_ / "runs.csv")).code, 0);
   std::string table = read_file(place_ / "runs.csv");
-  EXPECT_TRUE(table.starts_with("run,step,tokens,seconds,lr\na,1,1,0.500,0.0001\n")) << table.substr(0, 200);
+  EXPECT_TRUE(table.starts_with("run,step,tokens,seconds,flops,lr\na,1,1,0.500,2000000000,0.0001\n"))
+      << table.substr(0, 200);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 121);
   Outcome events = run_command(fmt::format("watch {} --tensorboard {} --json", runs(), place_ / "tb"));
   EXPECT_EQ(WatchJson::parse(events.output), (WatchJson{{"file", place_ / "tb"}, {"runs", 2}}));

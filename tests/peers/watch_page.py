@@ -27,7 +27,7 @@ def write_run(folder, name, steps, shift, experts=0):
         for step in range(1, steps + 1):
             line = {"step": step, "loss": 2 + shift + 6 * math.exp(-step / 200) + 0.05 * math.sin(step * 1.7),
                     "grad_norm": 1 + 0.2 * math.cos(step), "lr": 3e-4 * (1 - step / steps), "tokens": step * 4096,
-                    "tokens_per_s": 8000 + step % 7, "step_s": 0.5, "mfu": 0.4, "arena_bytes": 2 << 30, "made_up_field": step}
+                    "tokens_per_s": 8000 + step % 7, "step_s": 0.5, "model_flops": (2 + 10 * shift) * 1e15, "mfu": 0.4, "arena_bytes": 2 << 30, "made_up_field": step}
             if step == steps // 2:
                 line["loss"] += 3
             if step % 100 == 0:
@@ -86,13 +86,17 @@ def check_page(browser, url, names):
     ready(browser, url)
     print(f"ready after {time.monotonic() - started:.2f} s")
     assert browser.value("document.querySelectorAll('#runs li').length") == len(names)
-    charts = browser.value(SHOWN)
     for wanted in ("loss, validation loss dashed", "gradient norm", "learning rate", "tokens/s", "MFU", "memory of rank 0",
                    "step time", "made up field", "expert load peak"):
-        assert wanted in charts, (wanted, charts)
+        browser.wait_for(f"{SHOWN}.includes({json.dumps(wanted)})")  # files are read one after the other
     assert painted(browser) > 500
-    assert browser.value("document.querySelectorAll('#events tr').length") == 3 * len(names)
+    browser.wait_for(f"document.querySelectorAll('#events tr').length === {3 * len(names)}")
     assert browser.value("document.querySelectorAll('#events b').length") == 0, "texts of events became markup"
+    browser.wait_for(f"document.querySelectorAll('#comparisons tr').length === {len(names) - 1}")
+    browser.wait_for(f"document.getElementById('comparisons').textContent.includes('{names[1]} is worse than {names[0]} at')")
+    browser.value("document.getElementById('to-compare').click()")
+    assert browser.value("(b => b.top >= -1 && b.bottom <= innerHeight)(document.getElementById('compare-panel').getBoundingClientRect())")
+    browser.value("scrollTo(0, 0)")
     unnamed = browser.value("[...document.querySelectorAll('canvas, button, input, select')].filter(e => !e.getAttribute('aria-label') && !e.ariaHidden"
                             " && !e.textContent.trim() && !e.closest('label')).map(e => e.id || e.outerHTML)")
     assert unnamed == [], f"without a name for screen readers: {unnamed}"
@@ -120,16 +124,35 @@ def check_zoom(browser):
     browser.key("l")
 
 
+def check_flops(browser, names):
+    """In the middle of the axis, at 1.8e18, the first run of 2e15 a step is at its step 900 and the second, of 4e15, at 450."""
+    browser.value("document.querySelector('canvas').focus()")
+    browser.key("ArrowRight")
+    reading = browser.wait_for("(t => t.startsWith('model FLOPs') && t)(document.getElementById('reading').textContent)")
+    assert 1.8e18 < float(reading.split(":")[0].split(" ")[2]) < 1.9e18, reading
+    values = dict(one.rsplit(" ", 1) for one in reading.split(": ")[1].split(", "))
+    for name, loss in ((names[0], 2 + 6 * math.exp(-900 / 200)), (names[1], 2.2 + 6 * math.exp(-450 / 200))):
+        assert abs(float(values[name]) - loss) < 0.15, (name, loss, reading)
+
+
 def check_controls(browser, names):
     browser.value("document.querySelector('#runs input').click()")
     browser.wait_for(f"new URLSearchParams(location.hash.slice(1)).get('hide') === {json.dumps(names[0])}")
     label = browser.wait_for(f"(l => !l.includes({json.dumps(names[0])}) && l)(document.querySelector('canvas').getAttribute('aria-label'))")
     assert names[1] in label
+    # Of the two that are left, the first is compared with; another can be chosen.
+    browser.wait_for(f"document.getElementById('comparisons').textContent.includes('{names[2]} is better than {names[1]} at')")
     browser.value("document.getElementById('all-runs').click()")
-    for axis in ("tokens", "seconds", "step"):
+    browser.value(f"(s => {{ s.value = '{names[1]}'; s.dispatchEvent(new Event('input')); }})(document.getElementById('baseline'))")
+    browser.wait_for(f"document.getElementById('comparisons').textContent.includes('{names[0]} is better than {names[1]} at')")
+    browser.wait_for(f"location.hash.includes('baseline={names[1]}')")
+    for axis in ("tokens", "seconds", "flops", "step"):
         browser.value(f"(s => {{ s.value = '{axis}'; s.dispatchEvent(new Event('input')); }})(document.getElementById('axis'))")
-        name = {"tokens": "tokens", "seconds": "time in steps", "step": "step"}[axis]
+        name = {"tokens": "tokens", "seconds": "time in steps", "flops": "model FLOPs", "step": "step"}[axis]
         browser.wait_for(f"document.querySelector('canvas').getAttribute('aria-label').includes('by {name},')")
+        if axis == "flops":
+            check_flops(browser, names)
+            browser.wait_for("isSettled()")  # charts out of view too, which paper has
     browser.value("(s => { s.value = '0.9'; s.dispatchEvent(new Event('input')); })(document.getElementById('smoothing'))")
     browser.wait_for("location.hash.includes('smooth=0.9')")
     browser.value("(s => { s.value = 'learning'; s.dispatchEvent(new Event('input')); })(document.getElementById('field-filter'))")

@@ -231,6 +231,28 @@ TEST(Drift, OtherProgramsThatStayAreToldOnce) {
   EXPECT_NEAR(static_cast<double>(found[0].step - kFrom) * found[0].now_s, DriftWatch::kLongShared, 100);
 }
 
+// Who shares memory with the run, on cores of its own, makes all its work take longer; on a machine that the run has to
+// itself, lower clocks do.
+TEST(Drift, MemoryThatOtherProgramsUseIsNone) {
+  auto slowed = [](double others) {
+    return [others](TimedStep& step, auto&) {
+      for (double& seconds : step.own_s) seconds *= 1.25;
+      step.processor_s *= 1.25;
+      step.crowding = 1;
+      step.others = others;
+    };
+  };
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    EXPECT_TRUE(drifts_of(seed, 600, kFrom, slowed(0.5)).empty()) << "seed " << seed;
+    std::vector<Drift> alone = drifts_of(seed, 600, 1, [&](TimedStep& step, std::mt19937_64& random) {
+      if (step.step >= kFrom) slowed(0)(step, random);
+      step.crowding = 1;
+    });
+    ASSERT_EQ(alone.size(), 1u) << "seed " << seed;
+    EXPECT_EQ(name_of(alone[0].cause), "clocks");
+  }
+}
+
 // A machine that was full before hides neither a slow rank nor a slow collective, and no crowd makes steps so slow.
 TEST(Drift, AmongOtherProgramsCausesAreStillNamed) {
   auto crowded = [](const Planted& planted) {

@@ -82,7 +82,8 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
     std::string out = fmt::format("run-{}", i);
     scratch.run(out, settings);
     std::set<std::string> names = fields_in(scratch.root() / out / "metrics.jsonl");
-    for (const char* always : {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_s", "step_s", "mfu"})
+    for (const char* always :
+         {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_s", "step_s", "model_flops", "mfu"})
       EXPECT_TRUE(names.contains(always)) << always << " in " << out;
     written.merge(names);
   }
@@ -99,6 +100,29 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
             (nlohmann::json{{"loss", "nan"}, {"grad_norm", "inf"}}));
   written.merge(names);
   EXPECT_EQ(written, known);
+}
+
+// Of a token: every weight that is multiplied with six times (twice forward, four times backward), and likewise queries
+// with keys and scores with values, of which a token sees half on average.
+TEST(MetricFields, ModelFlopsAreThoseOfTheFormulaAndMfuTheirPartOfThePeak) {
+  ScratchRun scratch("model-flops");
+  RunConfig run = scratch.config("tiny-llama.toml", {"train.steps=2", "batch.sequences=4", "train.eval_every=0",
+                                                     "optimizer.warmup=0", "checkpoint.at_end=false"});
+  constexpr double kLayers = 2, kHidden = 64, kKeys = 32, kFfn = 192, kVocabulary = 512, kSeq = 64;
+  static constexpr double kPeak = 1e12;
+  double weights = kLayers * (2 * kHidden * kHidden + 2 * kHidden * kKeys + 3 * kHidden * kFfn) + kHidden * kVocabulary;
+  double attention = kLayers * 2 * kHidden * (kSeq + 1) / 2;
+  TrainView view{.verbosity = Verbosity::quiet, .on_begin = [](Beginning) { return std::optional(kPeak); }};
+  train(run, scratch.root() / "run", cpu_ranks(), {}, view);
+  std::istringstream lines(read_file(scratch.root() / "run/metrics.jsonl"));
+  int steps = 0;
+  for (std::string line; std::getline(lines, line); ++steps) {
+    auto json = nlohmann::json::parse(line);
+    double flops = json["model_flops"], seconds = json["step_s"], mfu = json["mfu"];
+    EXPECT_DOUBLE_EQ(flops, 6 * (weights + attention) * 4 * kSeq);
+    EXPECT_NEAR(mfu, flops / seconds / kPeak, 1e-9 * mfu);
+  }
+  EXPECT_EQ(steps, 2);
 }
 
 }  // namespace

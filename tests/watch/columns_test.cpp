@@ -47,6 +47,23 @@ TEST(RunColumnsTest, KeepsDenseAndSparseFieldsByRow) {
   EXPECT_EQ(*columns.last("loss"), 50.0F);
 }
 
+// A resumed run may have another batch, and lines that older versions wrote have none.
+TEST(RunColumnsTest, FlopsAreSummedUpOverSteps) {
+  RunColumns none = columns_of(metrics_line(1, 1));
+  EXPECT_TRUE(none.has_axis(XAxis::seconds));
+  EXPECT_FALSE(none.has_axis(XAxis::flops));
+  std::string lines = metrics_line(1, 1);
+  for (int step = 2; step <= 9; ++step) lines += metrics_line(step, 1, ",\"model_flops\":1e15");
+  for (int step = 6; step <= 8; ++step) lines += metrics_line(step, 2, ",\"model_flops\":2e15");
+  RunColumns columns = columns_of(lines);
+  ASSERT_TRUE(columns.has_axis(XAxis::flops));
+  const std::vector<double> expected{0, 1e15, 2e15, 3e15, 4e15, 6e15, 8e15, 10e15};
+  ASSERT_EQ(columns.rows(), expected.size());
+  for (size_t row = 0; row < expected.size(); ++row) EXPECT_EQ(columns.x(XAxis::flops, row), expected[row]) << row;
+  EXPECT_EQ(columns.first_row_at_or_after(XAxis::flops, 5e15), 5u);
+  EXPECT_EQ(columns.column("model_flops"), nullptr);
+}
+
 TEST(RunColumnsTest, AStepThatComesAgainTakesThePlaceOfAllThatFollow) {
   std::string lines;
   for (int step = 1; step <= 30; ++step) lines += metrics_line(step, 1, step % 10 == 0 ? ",\"validation_loss\":1" : "");

@@ -37,13 +37,13 @@ std::unique_ptr<WatchedRun> noisy_run(const RunFiles& files, const std::string& 
 TEST(LossEstimates, HaveTheErrorOfIndependentNoise) {
   RunFiles files("estimate");
   auto run = noisy_run(files, "r", {}, 4000);
-  auto estimate = loss_at(run->columns(), 1e9, 1000);
+  auto estimate = loss_at(run->columns(), {XAxis::tokens, 1e9}, 1000);
   ASSERT_TRUE(estimate);
   EXPECT_EQ(estimate->steps, 1000u);
   EXPECT_NEAR(estimate->error, 0.05 / std::sqrt(1000), 0.05 / std::sqrt(1000) * 0.35);
   EXPECT_NEAR(estimate->mean, 2 - 1e-5 * 3500, 4 * estimate->error);
-  EXPECT_EQ(loss_at(run->columns(), 100000, 1000)->tokens, 100000);
-  EXPECT_FALSE(loss_at(run->columns(), 500, 1000));  // five steps
+  EXPECT_EQ(loss_at(run->columns(), {XAxis::tokens, 100000}, 1000)->tokens, 100000);
+  EXPECT_FALSE(loss_at(run->columns(), {XAxis::tokens, 500}, 1000));  // five steps
 }
 
 TEST(LossEstimates, CountAutocorrelationIn) {
@@ -52,7 +52,7 @@ TEST(LossEstimates, CountAutocorrelationIn) {
   constexpr int kRuns = 8;
   for (int i = 0; i < kRuns; ++i) {
     auto run = noisy_run(files, "r", {.spread = 0.02, .phi = 0.8, .seed = static_cast<uint64_t>(i + 10)}, 3000);
-    sum += loss_at(run->columns(), 1e9, 1000)->error;
+    sum += loss_at(run->columns(), {XAxis::tokens, 1e9}, 1000)->error;
   }
   double expected = 0.02 / (1 - 0.8) / std::sqrt(1000);  // 2.2 times the error were the noise independent at its spread
   EXPECT_NEAR(sum / kRuns, expected, expected * 0.3);
@@ -70,12 +70,38 @@ TEST(RunComparisons, TellNoiseFromDifference) {
   EXPECT_NEAR(comparison.difference, -0.05, 4 * comparison.error);
   EXPECT_EQ(comparison.equal_a->tokens, 150000);  // at the tokens of the shorter one
   // The higher final loss is reached by both, by the better one sooner.
-  ASSERT_TRUE(comparison.a_tokens && comparison.b_tokens);
-  EXPECT_LT(*comparison.b_tokens, *comparison.a_tokens);
-  EXPECT_EQ(*comparison.a_seconds, *comparison.a_tokens / 100 * 0.5);
+  ASSERT_TRUE(comparison.a_reached && comparison.b_reached);
+  EXPECT_LT(comparison.b_reached->tokens, comparison.a_reached->tokens);
+  EXPECT_EQ(comparison.a_reached->seconds, comparison.a_reached->tokens / 100 * 0.5);
   EXPECT_EQ(compare_runs(*a, *worse).verdict, ComparisonVerdict::worse);
   EXPECT_EQ(compare_runs(*a, *few).verdict, ComparisonVerdict::unknown);
   EXPECT_NE(compare_runs(*a, *few).sentence().find("cannot be compared"), std::string::npos);
+}
+
+// A model of half the size has seen twice the tokens at equal FLOPs.
+TEST(RunComparisons, TellLossesAtEqualFlopsOfDifferentModels) {
+  RunFiles files("compare-flops");
+  auto run_of = [&](const std::string& name, double flops) {
+    std::string lines;
+    for (int step = 1; step <= 400; ++step)
+      lines += metrics_line(step, 4 - 0.005 * step, fmt::format(",\"model_flops\":{}", flops));
+    files.write(name + "/metrics.jsonl", lines);
+    auto run = std::make_unique<WatchedRun>(1, files / name, name);
+    while (run->poll(size_t{1} << 20)) {
+    }
+    return run;
+  };
+  auto large = run_of("large", 2e12), small = run_of("small", 1e12), same = run_of("same", 2e12);
+  RunComparison comparison = compare_runs(*large, *small, 20);
+  ASSERT_TRUE(comparison.equal_flops);
+  EXPECT_EQ(comparison.equal_flops->flops, 400e12);
+  EXPECT_EQ(comparison.equal_flops->a.tokens, 20000);
+  EXPECT_EQ(comparison.equal_flops->b.tokens, 40000);
+  EXPECT_NEAR(comparison.equal_flops->difference(), -1, 1e-5);  // 200 steps
+  EXPECT_EQ(comparison.difference, 0);                          // at equal tokens
+  EXPECT_EQ(*comparison.a_reached->flops, 2 * *comparison.b_reached->flops);
+  EXPECT_NE(comparison_text({comparison}).find("at equal FLOPs (4e14)"), std::string::npos);
+  EXPECT_FALSE(compare_runs(*large, *same, 20).equal_flops);
 }
 
 // Runs of one config whose seeds shift their levels by 1 % and more: the curves alone would call them different.

@@ -64,17 +64,18 @@ TEST(Tensorboard, FilesHaveARecordForEachStep) {
 TEST(CsvOfRuns, HasARowForEachStepAndQuotesNames) {
   RunFiles files("csv");
   files.write("runs/a,\"x\"/metrics.jsonl", metrics_line(1, 5) + metrics_line(2, 4, ",\"validation_loss\":3"));
-  files.write("runs/b/metrics.jsonl", metrics_line(7, 1.5));
+  files.write("runs/b/metrics.jsonl", metrics_line(7, 1.5, ",\"model_flops\":4e15") + metrics_line(8, 1.25));
   RunSet runs({files / "runs"});
   runs.read_all();
   EXPECT_EQ(csv_of_runs(runs, {}),
-            "run,step,tokens,seconds,loss,step_s,validation_loss\n"
-            "\"a,\"\"x\"\"\",1,100,0.500,5,0.5,\n"
-            "\"a,\"\"x\"\"\",2,200,1.000,4,0.5,3\n"
-            "b,7,700,0.500,1.5,0.5,\n");
+            "run,step,tokens,seconds,flops,loss,step_s,validation_loss\n"
+            "\"a,\"\"x\"\"\",1,100,0.500,,5,0.5,\n"
+            "\"a,\"\"x\"\"\",2,200,1.000,,4,0.5,3\n"
+            "b,7,700,0.500,4000000000000000,1.5,0.5,\n"
+            "b,8,800,1.000,4000000000000000,1.25,0.5,\n");
   EXPECT_EQ(csv_of_runs(runs, {"loss"}),
-            "run,step,tokens,seconds,loss\n\"a,\"\"x\"\"\",1,100,0.500,5\n"
-            "\"a,\"\"x\"\"\",2,200,1.000,4\nb,7,700,0.500,1.5\n");
+            "run,step,tokens,seconds,flops,loss\n\"a,\"\"x\"\"\",1,100,0.500,,5\n"
+            "\"a,\"\"x\"\"\",2,200,1.000,,4\nb,7,700,0.500,4000000000000000,1.5\nb,8,800,1.000,4000000000000000,1.25\n");
 }
 
 }  // namespace

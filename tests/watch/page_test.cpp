@@ -15,7 +15,8 @@ namespace {
 
 TEST(ExportedPage, HoldsTheRunsAndNeedsNothingElse) {
   RunFiles files("export");
-  for (int step = 1; step <= 3000; ++step) files.append("a/metrics.jsonl", metrics_line(step, step == 1234 ? 99 : 2));
+  for (int step = 1; step <= 3000; ++step)
+    files.append("a/metrics.jsonl", metrics_line(step, step == 1234 ? 99 : 2, ",\"model_flops\":5e9"));
   files.write("a/events.jsonl",
               R"({"time":"t","event":"note","step":7,"text":"</script><script>alert(1)</script><!--"})"
               "\n");
@@ -29,7 +30,7 @@ TEST(ExportedPage, HoldsTheRunsAndNeedsNothingElse) {
   nlohmann::json data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
   const auto& loss = data.at("series").at("1").at("loss");
   EXPECT_LE(loss.at("step").size(), 201u);
-  for (const char* axis : {"tokens", "seconds", "y"}) EXPECT_EQ(loss.at(axis).size(), loss.at("step").size());
+  for (const char* axis : {"tokens", "seconds", "flops", "y"}) EXPECT_EQ(loss.at(axis).size(), loss.at("step").size());
   bool spike = false;
   for (size_t i = 0; i < loss.at("y").size(); ++i)
     if (loss["y"][i] == 99) {
@@ -37,6 +38,7 @@ TEST(ExportedPage, HoldsTheRunsAndNeedsNothingElse) {
       EXPECT_EQ(loss["step"][i], 1234);
       EXPECT_EQ(loss["tokens"][i], 123400);
       EXPECT_EQ(loss["seconds"][i], 617);
+      EXPECT_EQ(loss["flops"][i], 617e10);
     }
   EXPECT_TRUE(spike);
   EXPECT_EQ(data.at("events").at(0).at("text"), "</script><script>alert(1)</script><!--");

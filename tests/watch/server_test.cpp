@@ -100,6 +100,12 @@ TEST_F(WatchServerTest, AnswersWhatTheFilesSay) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0]["text"], "<b>begins</b>");
   EXPECT_EQ(events[0]["tokens"], 100);
+  Json compared = json_at("/api/compare?runs=2,1")["comparisons"];
+  ASSERT_EQ(compared.size(), 1u);
+  EXPECT_EQ(compared[0]["a"]["name"], "b");
+  EXPECT_EQ(compared[0]["verdict"], "unknown");  // of so few steps
+  EXPECT_EQ(get(port_, "/api/compare?runs=1,99").status, 404);
+  EXPECT_EQ(json_at("/api/series?field=loss&runs=1,2&x=flops")["series"].size(), 0u);  // no line has them
   std::string metrics = get(port_, "/metrics").body;
   EXPECT_NE(metrics.find("\nsextant_loss{run=\"a\"} 3\nsextant_loss{run=\"b\"} 6\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find("# TYPE sextant_step gauge\nsextant_step{run=\"a\"} 3\n"), std::string::npos);

@@ -25,6 +25,10 @@ constexpr double kHalfFull = 0.5, kMoreCrowded = 0.2;
 // crowd is the same as before and one rank, collective or input is slow, which crowds seldom choose.
 constexpr double kSharedLoss = 2, kChosenLoss = 1.5;
 
+// Threads of other programs for each core that share caches and memory with the run, or the units of a core: it uses
+// more processor time for the same work while they last.
+constexpr double kOthersAtWork = 0.25;
+
 struct CauseWords {
   std::string_view name, text;
 };
@@ -100,6 +104,7 @@ DriftWatch::Block DriftWatch::block_of(const std::vector<TimedStep>& steps) {
   for (const TimedStep& step : steps) {
     block.seconds += step.step_s;
     block.crowding += step.crowding / static_cast<double>(steps.size());
+    block.others += step.others / static_cast<double>(steps.size());
     block.crowded_out_s += step.crowded_out_s / static_cast<double>(steps.size());
   }
   return block;
@@ -210,6 +215,8 @@ bool DriftWatch::is_explained_by_others(const Drift& found) const {
   const double now_out = median_over(slow_, crowded_out), longer_out = now_out - median_over(baseline_, crowded_out);
   const double longer = found.now_s - found.before_s;
   if (longer_out >= kLargerPart * longer) return true;
+  const double others = median_over(slow_, [](const Block& block) { return block.others; });
+  if (found.cause == DriftCause::clocks && others > kOthersAtWork) return found.now_s <= kSharedLoss * found.before_s;
   bool is_more = now > kHalfFull && now > before + kMoreCrowded;
   if (!is_more && now <= kCrowded) return false;
   // All ranks work as before and wait in messages. Others slow a message by the core that it waits for on one rank

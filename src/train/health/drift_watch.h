@@ -32,6 +32,7 @@ struct TimedStep {
   double step_s = 0;
   double processor_s = 0;                         // of the leader's process
   double crowding = 0;                            // threads that could run for each core (rank_times.h)
+  double others = 0;                              // the part of these that are not threads of this run
   double crowded_out_s = 0;                       // of the rank that has most of it (rank_times.h)
   std::vector<double> own_s, message_s, input_s;  // by rank
 };
@@ -68,8 +69,8 @@ class DriftWatch {
     int64_t first_step = 0;
     double log_s = 0, seconds = 0;  // of its median; of all its steps
     double processor_s = 0;
-    double crowding = 0, crowded_out_s = 0;         // means
-    std::vector<double> own_s, message_s, input_s;  // medians, by rank
+    double crowding = 0, others = 0, crowded_out_s = 0;  // means
+    std::vector<double> own_s, message_s, input_s;       // medians, by rank
   };
   struct Level {
     double centre = 0, spread = 0;

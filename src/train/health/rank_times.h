@@ -15,6 +15,7 @@ struct RankTimes {
   double throttled = 0;                      // the process's, by the CPU limit of its cgroup
   double major_faults = 0, blocks_read = 0;  // how many
   double crowding = 0;  // threads of the machine, of all programs, that could run, for each of its cores
+  double occupied = 0;  // of this process alone: cores that it used, for each of the machine's
 
   // Without a core because other programs have them, and not because of a limit.
   double crowded_out() const { return run_delay > throttled ? run_delay - throttled : 0; }
@@ -25,7 +26,7 @@ struct RankTimes {
 constexpr double RankTimes::*kRankTimes[] = {&RankTimes::step,      &RankTimes::waited,       &RankTimes::input,
                                              &RankTimes::cpu,       &RankTimes::processor,    &RankTimes::run_delay,
                                              &RankTimes::throttled, &RankTimes::major_faults, &RankTimes::blocks_read,
-                                             &RankTimes::crowding};
+                                             &RankTimes::crowding,  &RankTimes::occupied};
 
 inline RankTimes& operator+=(RankTimes& a, const RankTimes& b) {
   for (double RankTimes::*field : kRankTimes) a.*field += b.*field;

@@ -78,6 +78,7 @@ RankTimes StepClock::take() {
   last_ = now;
   last_ -= since_;
   last_.crowding = crowding();
+  last_.occupied = last_.step > 0 ? last_.processor / last_.step / cores_ : 0;
   since_ = now;
   if (omit_ > 0) {
     --omit_;

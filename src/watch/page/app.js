@@ -1,6 +1,6 @@
 // The view: which runs, which range, which axis; and the charts that show it.
 const FIRST_FIELDS = ["loss", "grad_norm", "lr", "tokens_per_s", "mfu", "arena_bytes", "step_s"];
-const OPS_EVERY = 5000;  // milliseconds
+const TABLES_EVERY = 5000;  // milliseconds
 const MOST_HEATMAPS = 4;  // runs whose lists are drawn
 
 class View {
@@ -9,6 +9,7 @@ class View {
                          axis: "step", smoothing: 0.6, range: null, logX: false, outliers: false, showMarks: true, logs: new Set()});
     this.readState();
     this.runList = new RunList(this);
+    this.comparison = new Comparison(this, this.keptBaseline);
     this.painter = new Painter();
     // Charts are loaded shortly before they come into view, and drawn where they are in view.
     const observe = (margin, called) => new IntersectionObserver((entries) => {
@@ -56,6 +57,7 @@ class View {
     this.outliers = kept.get("outliers") === "1";
     this.logs = new Set((kept.get("log") ?? "").split(",").filter(Boolean));
     this.hiddenNames = new Set((kept.get("hide") ?? "").split(",").filter(Boolean));
+    this.keptBaseline = kept.get("baseline");
     const [from, to] = (kept.get("range") ?? "").split(":").map(Number);
     if (to > from) this.range = {from, to};
   }
@@ -69,6 +71,7 @@ class View {
     if (logs.length) kept.set("log", logs.join(","));
     const hidden = this.runs.filter((run) => this.hidden.has(run.id)).map((run) => run.name);
     if (hidden.length) kept.set("hide", hidden.join(","));
+    if (this.comparison.baselineName) kept.set("baseline", this.comparison.baselineName);
     if (this.range) kept.set("range", `${this.range.from}:${this.range.to}`);
     history.replaceState(null, "", "#" + kept);
   }
@@ -84,9 +87,14 @@ class View {
         this.saveState();
       });
     };
+    byId("axis").replaceChildren(...Object.entries(AXIS_NAMES).map(([value, name]) => element("option", {value, textContent: name})));
     bind("axis", "axis", "value", () => {
       this.range = null;
+      for (const chart of this.charts.values()) chart.setCursor(null);  // a place on the other axis
+      this.runList.draw();
+      for (const chart of this.all()) chart.wasLoaded = false;  // by this axis; paper has those out of view too
       this.reload();
+      this.loadUnseen();
     });
     bind("smoothing", "smoothing", "value", () => {
       byId("smoothing-value").textContent = this.smoothing;
@@ -96,6 +104,7 @@ class View {
     bind("log-x", "logX", "checked", () => this.draw());
     bind("outliers", "outliers", "checked", () => this.draw());
     bind("marks", "showMarks", "checked", () => this.draw());
+    listenToPlaces();
     byId("reset").addEventListener("click", () => this.resetZoom());
     byId("field-filter").addEventListener("input", () => this.filterCharts());
   }
@@ -142,7 +151,7 @@ class View {
     this.makeCharts();
     this.reload();
     drawEvents(this);
-    drawOps(this).catch(() => {});
+    this.drawTables();
     this.saveState();
   }
 
@@ -228,6 +237,15 @@ class View {
     byId("status").textContent = text;
   }
 
+  // What the server makes of whole runs.
+  drawTables() {
+    clearTimeout(this.tablesTimer);
+    this.tablesTimer = undefined;
+    this.tablesDrawn = Date.now();
+    this.comparison.draw().catch(() => {});
+    drawOps(this).catch(() => {});
+  }
+
   aboutField(name) {
     return this.fields.find((field) => field.name === name) ?? {unit: "", about: "A field of metrics.jsonl."};
   }
@@ -286,16 +304,15 @@ class View {
       this.fields = about.fields;
       for (const run of about.runs) if (this.hiddenNames.delete(run.name)) this.hidden.add(run.id);
       this.runs = about.runs;
+      for (const option of byId("axis").options) option.disabled = this.runs.length > 0 && !this.runs.some((run) => run[option.value] !== null);
       this.events = await this.source.events(this.runs.filter((run) => run.events > 0).map((run) => run.id));
       this.runList.draw();
       this.makeCharts();
       this.reload();
       this.loadUnseen();
       drawEvents(this);
-      if (!(Date.now() - this.opsDrawn < OPS_EVERY)) {
-        this.opsDrawn = Date.now();
-        drawOps(this).catch(() => {});
-      }
+      // Not with every change, but after the last one.
+      this.tablesTimer ??= setTimeout(() => this.drawTables(), Math.max(0, (this.tablesDrawn ?? 0) + TABLES_EVERY - Date.now()));
       const latest = Math.max(0, ...this.runs.map((run) => run.modified));
       const when = latest ? `, last change ${new Date(latest * 1000).toLocaleTimeString()}` : "";
       if (this.source.live) this.say("live", this.runs.some((run) => run.loading) ? "reading metrics" : `live${when}`);

@@ -195,10 +195,13 @@ class Chart {
     return found.sort((a, b) => b.point[1] - a.point[1]);
   }
 
+  curveName({run, field, isSecond}) {
+    return this.view.runName(run) + (isSecond ? ` ${this.view.labelOf(field)}` : "");
+  }
   description() {
     const parts = this.series.filter((one) => this.view.isShown(one.run) && one.values.y.length)
       .slice(0, 12)
-      .map((one) => `${this.view.runName(one.run)} ${one.isSecond ? this.view.labelOf(one.field) + " " : ""}${formatValue(one.values.y.at(-1), this.unit)}`);
+      .map((one) => `${this.curveName(one)} ${formatValue(one.values.y.at(-1), this.unit)}`);
     return `${this.label} by ${AXIS_NAMES[this.view.axis]}, last values: ${parts.join(", ") || "none"}`;
   }
 
@@ -223,8 +226,8 @@ class Chart {
     this.markedEvent = this.view.showMarks
       ? this.view.marks().find((event) => Math.abs(x.pixel(event[this.view.axis]) - pixel) < 5) : null;
     this.drawLayer();
-    const rows = this.readings(at).slice(0, 14).map(({run, field, isSecond, point}) => (
-      {colour: this.view.colours().run(run), name: this.view.runName(run) + (isSecond ? ` ${this.view.labelOf(field)}` : ""), value: formatValue(point[1], this.unit)}));
+    const rows = this.readings(at).slice(0, 14).map((one) => (
+      {colour: this.view.colours().run(one.run), name: this.curveName(one), value: formatValue(one.point[1], this.unit)}));
     const notes = this.plans().map(({run, seconds}) => `predicted (${this.view.runName(run)}): ${formatValue(seconds, this.unit)}`);
     if (this.markedEvent) notes.push(`${this.markedEvent.event} (${this.view.runName(this.markedEvent.run)}): ${this.markedEvent.text}`);
     this.tip.show({title: `${AXIS_NAMES[this.view.axis]} ${this.xText(at)}`, rows, notes, at: pixel, width: this.drawn.width,
@@ -290,7 +293,7 @@ class Chart {
       const pixel = Math.min(Math.max(x.pixel(at) + direction * 6, x.pixelFrom), x.pixelTo);
       this.setCursor(x.value(pixel));
       this.view.readOut(`${AXIS_NAMES[this.view.axis]} ${this.xText(this.cursor)}: ` + this.readings(this.cursor)
-        .map(({run, point}) => `${this.view.runName(run)} ${formatValue(point[1], this.unit)}`).join(", "));
+        .map((one) => `${this.curveName(one)} ${formatValue(one.point[1], this.unit)}`).join(", "));
     } else if (event.key === "+" || event.key === "=") this.zoomAt(at, 0.7);
     else if (event.key === "-") this.zoomAt(at, 1 / 0.7);
     else if (event.key === "0" || event.key === "Home" || event.key === "Escape") this.view.resetZoom();

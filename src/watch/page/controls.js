@@ -6,6 +6,18 @@ const byId = (id) => document.getElementById(id);
 
 const RUN_COLOURS = 12;
 
+// A table below the charts, and the button that leads there.
+function showPanel(name, isShown) {
+  byId(`${name}-panel`).hidden = byId(`to-${name}`).hidden = !isShown;
+}
+function listenToPlaces() {
+  for (const name of ["compare", "ops", "events"])
+    byId(`to-${name}`).addEventListener("click", () => {
+      byId(`${name}-panel`).scrollIntoView({block: "start"});
+      byId(`${name}-panel`).querySelector(".scroll").focus({preventScroll: true});
+    });
+}
+
 class RunList {
   constructor(view) {
     this.view = view;
@@ -45,6 +57,7 @@ class RunList {
     if (run.step !== null) words.push(`step ${formatX("step", run.step)}`);
     if (run.last.loss !== undefined) words.push(`loss ${formatValue(run.last.loss, "", 4)}`);
     if (run.last.tokens_per_s !== undefined) words.push(`${formatValue(run.last.tokens_per_s, "", 3)} tokens/s`);
+    if (run.rows > 0 && run[this.view.axis] === null) words.push(`has no ${AXIS_NAMES[this.view.axis]}`);
     facts.replaceChildren(element("span", {className: run.state, textContent: run.loading ? "reading" : run.state}), words.length ? " · " + words.join(" · ") : "");
     return item;
   }
@@ -52,7 +65,7 @@ class RunList {
 
 function drawEvents(view) {
   const events = view.shownEvents().sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
-  byId("events-panel").hidden = events.length === 0;
+  showPanel("events", events.length > 0);
   byId("event-count").textContent = String(events.length);
   const rows = events.slice(-300).reverse().map((event) => {
     const row = element("tr", {className: isBadEvent(event.event) ? "bad" : ""});

@@ -27,10 +27,16 @@ function formatDuration(seconds) {
   return trimmed(days, 3) + " d";
 }
 
+// As FLOPs are written: 1.2e21.
+function formatPower(value) {
+  return value === 0 ? "0" : Number(value.toPrecision(3)).toExponential().replace("e+", "e");
+}
+
 function formatX(axis, value) {
   if (axis === "seconds") return formatDuration(value);
+  if (axis === "flops") return formatPower(value);
   if (axis === "step" && value < 1e6) return trimmed(value, 7);
   return scaled(value, SI, 4, " ") ?? trimmed(value, 6);
 }
 
-const AXIS_NAMES = {step: "step", tokens: "tokens", seconds: "time in steps"};
+const AXIS_NAMES = {step: "step", tokens: "tokens", seconds: "time in steps", flops: "model FLOPs"};

@@ -36,8 +36,10 @@ class HeatMap {
       low = Math.min(low, value);
       high = Math.max(high, value);
     }
-    if (!(high > low)) high = low + 1;
-    Object.assign(this, {low, high, cells: Uint32Array.from(values, (value) => heatPixel((value - low) / (high - low)))});
+    // Nothing to see in a picture of one colour: a line says it.
+    this.isFlat = !(high > low);
+    this.figure.classList.toggle("flat", this.isFlat);
+    Object.assign(this, {low, high, cells: Uint32Array.from(this.isFlat ? [] : values, (value) => heatPixel((value - low) / (high - low)))});
     this.canvas.setAttribute("aria-label", `${this.field} of ${this.view.runName(this.run)}: ${rows} elements, from ${formatValue(low, this.unit)} to ${formatValue(high, this.unit)}`);
   }
 
@@ -46,6 +48,11 @@ class HeatMap {
     const {canvas, data} = this, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!data || !width) return 0;
     const context = cleared(canvas, width, height), {from, to} = this.view.xRange();
+    if (this.isFlat) {
+      this.drawn = null;
+      this.sayFlat(context, height);
+      return 0;
+    }
     const x = new Scale(from, to, MARGIN.left, width - MARGIN.right - LEGEND, this.view.logX);
     const rows = data.width, rowHeight = (height - MARGIN.top - MARGIN.bottom) / rows;
     this.drawn = {x, rowHeight, width};
@@ -67,6 +74,13 @@ class HeatMap {
     }
     this.drawFrame(context, width, height, this.view.colours());
     return columns * rows;
+  }
+
+  sayFlat(context, height) {
+    context.font = "12px system-ui, sans-serif";
+    context.fillStyle = this.view.colours().quiet;
+    context.textBaseline = "middle";
+    context.fillText(this.data.x.length ? `${formatValue(this.low, this.unit)} throughout` : `no values by ${AXIS_NAMES[this.view.axis]}`, 2, height / 2);
   }
 
   drawFrame(context, width, height, colours) {

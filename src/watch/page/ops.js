@@ -31,7 +31,7 @@ async function drawOps(view) {
       rows.push(row);
     }
   }
-  byId("ops-panel").hidden = rows.length === 0;
+  showPanel("ops", rows.length > 0);
   byId("ops-about").textContent = `${steps} timed step${steps === 1 ? "" : "s"}`;
   byId("ops").replaceChildren(...rows);
 }

@@ -34,6 +34,12 @@ class LiveSource {
   ops(run) {
     return this.get("/api/ops", {run});
   }
+  baselines(runs) {
+    return runs;
+  }
+  async compare(baseline, others) {
+    return (await this.get("/api/compare", {runs: [baseline, ...others].join(",")})).comparisons;
+  }
   // Calls when runs appear or go ("runs"), grow ("change"), and when the server comes ("open") or goes ("lost").
   listen(called) {
     const stream = new EventSource(this.url("/api/stream", {}));
@@ -56,7 +62,7 @@ class EmbeddedSource {
     const found = [];
     for (const run of runs) {
       const column = this.data.series[run]?.[field];
-      if (!column) continue;
+      if (!column?.[axis]) continue;
       const all = column[axis], smooth = smoothing > 0 && !column.sparse ? movingAverage(column.y, smoothing) : null;
       let begin = 0, end = all.length;
       if (from !== null) {
@@ -79,6 +85,13 @@ class EmbeddedSource {
   }
   async ops(run) {
     return this.data.ops[run];
+  }
+  baselines(runs) {
+    return runs.filter((run) => this.data.comparisons[run.id]);
+  }
+  async compare(baseline, others) {
+    const {runs, comparisons} = this.data.comparisons[baseline];
+    return others.map((id) => comparisons[runs.indexOf(id)]);
   }
   listen() {}
 }
