@@ -19,6 +19,8 @@ template <class... F>
 struct ByTopology : F... {
   using F::operator()...;
 };
+template <class... F>
+ByTopology(F...) -> ByTopology<F...>;
 
 // A group as the switches see it.
 struct GroupSpread {

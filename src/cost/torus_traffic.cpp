@@ -67,7 +67,8 @@ double busiest_of_exchange(const std::vector<AxisPart>& parts) {
   double most = 0;
   for (const AxisPart& part : parts) {
     auto count = static_cast<int64_t>(part.count);
-    double crossing = static_cast<double>((count / 2) * (count - count / 2)) / part.count;  // the middle of a line
+    int64_t half = count / 2;
+    double crossing = static_cast<double>(half * (count - half)) / part.count;  // the middle of a line
     most = std::max(most, part.step * crossing / (part.wraps ? 2 : 1));
   }
   return most;
