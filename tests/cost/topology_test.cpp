@@ -129,13 +129,14 @@ TEST(Topology, FatTreesAsTheirLinksAreCounted) {
 // Device i of a node on leaf i of its block of nodes.
 NetworkCase rail_case(int64_t devices, int64_t unit, RailOptimised rail) {
   int64_t block = rail.leaf_devices > 0 ? rail.leaf_devices : devices;
+  int64_t nodes_at_leaf = block / unit;
   auto network = [=] {
     std::map<std::string, double> links;
     for (int64_t d = 0; d < devices; ++d) links[fmt::format("out {}", d)] = links[fmt::format("in {}", d)] = kFar;
     for (int64_t leaf = 0; leaf < devices / block; ++leaf)
       for (int64_t i = 0; i < unit; ++i)
         links[fmt::format("up {} {}", leaf, i)] = links[fmt::format("down {} {}", leaf, i)] =
-            static_cast<double>(block / unit) * kFar / rail.oversubscription;
+            static_cast<double>(nodes_at_leaf) * kFar / rail.oversubscription;
     return SmallNetwork(links, [=](int64_t from, int64_t to) {
       std::vector<SmallNetwork::Hop> hops;
       if (from / unit == to / unit) return hops;
