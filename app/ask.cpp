@@ -8,6 +8,7 @@
 #include "answers/fewest_devices.h"
 #include "answers/largest_preset.h"
 #include "answers/loss_cost.h"
+#include "answers/network_effects.h"
 #include "answers/what_if.h"
 #include "app/json_output.h"
 #include "app/page_origin.h"
@@ -93,6 +94,14 @@ void ask_cost_verb(const AskCostArguments& a) {
   LossCost answer =
       loss_cost({.asked = asked, .place = place, .devices = a.devices, .tokens = tokens, .law = std::move(law)});
   a.place.json ? print_json(loss_cost_json(answer)) : fmt::print("{}", loss_cost_text(answer));
+}
+
+void ask_network_verb(const AskNetworkArguments& a) {
+  IntervalModel intervals = load_interval_model();
+  AskedPlace place = asked_place(a.place, intervals);
+  AskedRun asked = asked_run(a.model, a.overrides, 1);
+  NetworkEffects answer = network_effects({.asked = asked, .place = place, .slow_links = a.slow_links});
+  a.place.json ? print_json(network_effects_json(answer)) : fmt::print("{}", network_effects_text(answer));
 }
 
 }  // namespace sextant

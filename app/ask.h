@@ -64,11 +64,20 @@ struct AskCostArguments {
 };
 void ask_cost_verb(const AskCostArguments& arguments);
 
+struct AskNetworkArguments {
+  AskPlaceOptions place;
+  std::string model;
+  std::vector<std::string> overrides;
+  std::vector<double> slow_links{0.5};
+};
+void ask_network_verb(const AskNetworkArguments& arguments);
+
 struct AskArguments {
   AskLargestArguments largest;
   AskDevicesArguments devices;
   AskWhatIfArguments what_if;
   AskCostArguments cost;
+  AskNetworkArguments network;
 };
 
 void add_ask(CLI::App& app, AskArguments& arguments);

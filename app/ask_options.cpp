@@ -16,16 +16,20 @@ void add_asked_model(CLI::App& verb, std::string& model, std::vector<std::string
   verb.add_option("overrides", overrides, "key=value pairs of the config, such as batch.seq=8192");
 }
 
-void add_asked_place(CLI::App& verb, AskPlaceOptions& place) {
+void add_asked_machine(CLI::App& verb, AskPlaceOptions& place) {
   verb.add_option("--machine", place.machine, "what it runs on: a name of machines/ or a TOML file")->required();
   verb.add_option("--software", place.profile,
                   "whose software runs it, a name of machines/software.toml [sextant's own]");
+  verb.add_flag("--json", place.json, "print JSON");
+  add_quiet(verb, place.verbosity, "no progress on standard error");
+}
+
+void add_asked_place(CLI::App& verb, AskPlaceOptions& place) {
+  add_asked_machine(verb, place);
   verb.add_option("--only", place.only, "limits layouts, such as zero=0,1 tp=4,8, as of plan (may be repeated)")
       ->allow_extra_args(false);
   verb.add_option("--price", place.price, "dollars for an hour of one device [as the machine's file says]")
       ->check(CLI::Range(1e-6, 1e6));
-  verb.add_flag("--json", place.json, "print JSON");
-  add_quiet(verb, place.verbosity, "no progress on standard error");
 }
 
 void add_asked_devices(CLI::App& verb, int64_t& devices) {
@@ -85,15 +89,29 @@ void add_cost(CLI::App& ask, AskCostArguments& a) {
   verb->callback([&a] { ask_cost_verb(a); });
 }
 
+void add_network(CLI::App& ask, AskNetworkArguments& a) {
+  CLI::App* verb = ask.add_subcommand(
+      "network", "What the network does to a run: ranks placed otherwise, and a link that is slower than it should be");
+  add_asked_model(*verb, a.model, a.overrides);
+  add_asked_machine(*verb, a.place);
+  verb->add_option("--slow-link", a.slow_links,
+                   "the rate of one link of each level, as a share (may be repeated) [0.5]")
+      ->check(CLI::Range(0.001, 0.999))
+      ->allow_extra_args(false);
+  verb->callback([&a] { ask_network_verb(a); });
+}
+
 }  // namespace
 
 void add_ask(CLI::App& app, AskArguments& a) {
-  CLI::App* ask = app.add_subcommand("ask", "Answers by plans: how large, how many devices, what if, what it costs");
+  CLI::App* ask = app.add_subcommand(
+      "ask", "Answers by plans: how large, how many devices, what if, what it costs, what the network does");
   ask->require_subcommand(1);
   add_largest(*ask, a.largest);
   add_devices(*ask, a.devices);
   add_what_if(*ask, a.what_if);
   add_cost(*ask, a.cost);
+  add_network(*ask, a.network);
 }
 
 }  // namespace sextant

@@ -46,6 +46,7 @@ constexpr std::array kExamples{
     CommandLine{"ask what-if",
                 "sextant ask what-if gpt3-1.3b --machine h100-sxm --devices 8 --tokens 26B --only tp=1 --only pp=1 "
                 "--change machine=h200 --change price=x2"},
+    CommandLine{"ask network", "sextant ask network configs/tiny-llama.toml mesh.dp=2 mesh.tp=2 --machine h100-sxm"},
     CommandLine{"ask cost",
                 "sextant ask cost gpt2 --machine h200 --devices 8 --tokens 10B --only pp=1 --only tp=1 --price 3"},
     CommandLine{"explain", "sextant explain configs/tiny-llama.toml"},

@@ -31,10 +31,16 @@ double micro(double us) {
   return us * 1e-6;
 }
 
-// Of one device over the links of a level.
-double rate_at(const Machine& machine, const Efficiencies& efficiency, int level) {
+// Of one device over the links of a level, with nobody in its way.
+double link_rate(const Machine& machine, const Efficiencies& efficiency, int level) {
   const Link& link = machine.levels[static_cast<size_t>(level)].link;
   return link.bytes_per_s * (link.reached ? 1 : level == 0 ? efficiency.near_link : efficiency.far_link);
+}
+
+// The same beside all other groups of the run, in one pattern of messages.
+double rate_at(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place, int level,
+               double TrafficShares::*pattern) {
+  return link_rate(machine, efficiency, level) * place.traffic[static_cast<size_t>(level)].*pattern;
 }
 
 // The spread of a group over nodes: the innermost level is where links are fast.
@@ -86,17 +92,52 @@ double protocol_bandwidth(const Protocol& p, double bandwidth) {
   return std::min(bandwidth * p.share, p.most_gb_s * 1e9);
 }
 
-double all_reduce_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
+// Bytes per second of each rank over the links outside the node, with all members of a node on theirs.
+double far_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place) {
+  double bandwidth = 1e300;
+  for (int l = 1; l <= place.level; ++l)
+    bandwidth = std::min(bandwidth, rate_at(machine, efficiency, place, l, &TrafficShares::ring) *
+                                        static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
+  return bandwidth;
+}
+
+bool switches_add_up(const Machine& machine, const GroupPlace& place) {
+  if (place.ranks < kLeastRanksInSwitch) return false;
+  bool all = place.level > 0 || machine.levels.front().reduces_in_switch;
+  for (int l = 1; l <= place.level; ++l) all = all && machine.levels[static_cast<size_t>(l)].reduces_in_switch;
+  return all;
+}
+
+// NVLS in the node, SHARP between nodes: a node scatters, its links carry everything out and the sum back once, and it
+// gathers, all at the same time.
+double in_switch_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes,
+                         const GroupPlace& place) {
+  double g = static_cast<double>(place.inside.front()),
+         gain = machine.levels.front().reduces_in_switch ? kSwitchGain : 1;
+  double near = 2 * bytes * (g - 1) / g / (gain * rate_at(machine, efficiency, place, 0, &TrafficShares::ring));
+  if (place.level == 0) return kSwitchBaseS + near;
+  return kSwitchBaseS + 2 * far_latency(machine, place, 0) +
+         std::max(near, bytes / far_bandwidth(machine, efficiency, place));
+}
+
+// Between two nodes a tree is one link: each sends what it has added up once, and a ring nearly twice.
+double tree_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place,
+                      double ring_bandwidth) {
+  if (spread_of(place).nodes != 2 || place.inside.front() == 1) return ring_bandwidth;
+  return std::min(rate_at(machine, efficiency, place, 0, &TrafficShares::ring),
+                  2 * far_bandwidth(machine, efficiency, place));
+}
+
+double all_reduce_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes, const GroupPlace& place,
+                          double bandwidth) {
+  double in_tree = tree_bandwidth(machine, efficiency, place, bandwidth);
   double n = static_cast<double>(place.ranks), travel = 2 * bytes * (n - 1) / n, best = 1e300;
   for (const Protocol& p : kProtocols) {
     if (!possible(machine, p, place)) continue;
-    double rate = protocol_bandwidth(p, bandwidth);
-    best = std::min(best, ring_latency(machine, p, place, 2) + travel / rate);
-    best = std::min(best, tree_latency(machine, p, place) + travel / (0.92 * rate));
+    best = std::min(best, ring_latency(machine, p, place, 2) + travel / protocol_bandwidth(p, bandwidth));
+    best = std::min(best, tree_latency(machine, p, place) + travel / (0.92 * protocol_bandwidth(p, in_tree)));
   }
-  const Level& level = machine.levels[static_cast<size_t>(place.level)];
-  if (level.reduces_in_switch && place.level == 0 && place.ranks >= kLeastRanksInSwitch)
-    best = std::min(best, kSwitchBaseS + travel / (kSwitchGain * bandwidth));
+  if (switches_add_up(machine, place)) best = std::min(best, in_switch_seconds(machine, efficiency, bytes, place));
   return best;
 }
 
@@ -118,7 +159,7 @@ double broadcast_seconds(const Machine& machine, const Efficiencies& efficiency,
   const Protocol& p = kProtocols.back();
   Spread s = spread_of(place);
   double far = s.nodes - 1, near = s.ranks - 1 - far, piece = std::min(bytes, kPiece);
-  double near_rate = rate_at(machine, efficiency, 0);
+  double near_rate = rate_at(machine, efficiency, place, 0, &TrafficShares::ring);
   return ring_latency(machine, p, place, 1) + near * piece / near_rate + far * piece / bandwidth + bytes / bandwidth;
 }
 
@@ -130,7 +171,7 @@ double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency
   for (int l = 0; l <= place.level; ++l) {
     int64_t inside = place.inside[static_cast<size_t>(l)];
     double share = static_cast<double>(l == place.level ? place.ranks - reached : inside - reached) / n;
-    seconds = std::max(seconds, bytes * share / rate_at(machine, efficiency, l));
+    seconds = std::max(seconds, bytes * share / rate_at(machine, efficiency, place, l, &TrafficShares::exchange));
     reached = inside;
   }
   return micro(8.4) + (n - 1) * micro(place.level == 0 ? 0.6 : 2.7) + seconds;
@@ -145,34 +186,50 @@ Exchange even_exchange(double bytes, const GroupPlace& place) {
 
 double exchange_seconds(const Machine& machine, const Efficiencies& efficiency, const Exchange& exchange,
                         const GroupPlace& place) {
-  double near = exchange.near_bytes / rate_at(machine, efficiency, 0);
-  double far = place.level > 0 ? exchange.far_bytes / rate_at(machine, efficiency, place.level) : 0;
+  auto rate = [&](int level) { return rate_at(machine, efficiency, place, level, &TrafficShares::exchange); };
+  double near = exchange.near_bytes / rate(0);
+  double far = place.level > 0 ? exchange.far_bytes / rate(place.level) : 0;
   return micro(8.4) + static_cast<double>(place.ranks - 1) * micro(place.level == 0 ? 0.6 : 2.7) + std::max(near, far);
 }
 
+namespace {
+
+TrafficShares traffic_at(const Machine& machine, size_t level, const std::vector<int>& ranks) {
+  const Level& at = machine.levels[level];
+  if (std::holds_alternative<SwitchedLinks>(at.topology)) return {};
+  std::vector<int64_t> devices;
+  for (int rank : ranks)
+    if (at.devices == 0 || rank / at.devices == ranks.front() / at.devices)
+      devices.push_back(at.devices == 0 ? rank : rank % at.devices);
+  std::ranges::sort(devices);
+  return traffic_shares(at.topology, machine.extent_of(level), devices);
+}
+
+}  // namespace
+
 GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks) {
   BUG_IF(machine.levels.empty(), "{} has no levels", machine.name);
-  GroupPlace place{
-      .ranks = static_cast<int64_t>(ranks.size()), .inside = {}, .level = static_cast<int>(machine.levels.size()) - 1};
+  GroupPlace place{.ranks = static_cast<int64_t>(ranks.size()),
+                   .inside = {},
+                   .level = static_cast<int>(machine.levels.size()) - 1,
+                   .traffic = {}};
   for (size_t l = 0; l < machine.levels.size(); ++l) {
     int64_t size = machine.levels[l].devices;
     int64_t together = 0;
     for (int rank : ranks) together += size == 0 || rank / size == ranks.front() / size ? 1 : 0;
     place.inside.push_back(together);
+    place.traffic.push_back(traffic_at(machine, l, ranks));
     if (together == place.ranks && static_cast<int>(l) < place.level) place.level = static_cast<int>(l);
   }
   return place;
 }
 
 double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place) {
-  double bandwidth = rate_at(machine, efficiency, 0);
+  double bandwidth = rate_at(machine, efficiency, place, 0, &TrafficShares::ring);
   // Between units of a level, all members inside one share what their links carry together. Where one link serves a
   // whole unit alone in its group, the neighbours use theirs for groups of their own.
   if (place.level > 0 && place.inside.front() == 1) bandwidth = 1e300;
-  for (int l = 1; l <= place.level; ++l)
-    bandwidth = std::min(
-        bandwidth, rate_at(machine, efficiency, l) * static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
-  return bandwidth;
+  return std::min(bandwidth, far_bandwidth(machine, efficiency, place));
 }
 
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
@@ -181,7 +238,7 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
   double bandwidth = group_bandwidth(machine, efficiency, place);
   switch (kind) {
     case Collective::all_reduce:
-      return all_reduce_seconds(machine, bytes, place, bandwidth);
+      return all_reduce_seconds(machine, efficiency, bytes, place, bandwidth);
     case Collective::all_gather:
     case Collective::reduce_scatter:
       return one_way_seconds(machine, bytes, place, bandwidth);
@@ -192,7 +249,8 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
     case Collective::shift:
     case Collective::send:
     case Collective::receive:
-      return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
+      return micro(place.level == 0 ? 8.4 : 20) +
+             bytes / rate_at(machine, efficiency, place, place.level, &TrafficShares::message);
   }
   BUG("unknown collective");
 }

@@ -14,8 +14,9 @@ namespace sextant {
 // How the ranks of a group are spread over a machine's levels.
 struct GroupPlace {
   int64_t ranks = 1;
-  std::vector<int64_t> inside;  // per level: how many of them share one unit of it
-  int level = 0;                // the innermost level that holds them all
+  std::vector<int64_t> inside;         // per level: how many of them share one unit of it
+  int level = 0;                       // the innermost level that holds them all
+  std::vector<TrafficShares> traffic;  // per level: what its topology leaves of a device's rate for this group
 };
 
 // Ranks sit on devices in order: rank r on device r.

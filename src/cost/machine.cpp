@@ -1,5 +1,7 @@
 #include "cost/machine.h"
 
+#include <algorithm>
+
 namespace sextant {
 
 const std::vector<NamedEfficiency>& named_efficiencies() {
@@ -26,6 +28,14 @@ Machine with_experts(Machine machine) {
     machine.fitted_on = machine.fitted_experts_on;
   }
   return machine;
+}
+
+LevelExtent Machine::extent_of(size_t level) const {
+  const Level& at = levels[level];
+  return {.unit_devices = level == 0 ? 1 : std::max<int64_t>(1, levels[level - 1].devices),
+          .devices = at.devices,
+          .innermost = level == 0,
+          .bytes_per_s = at.link.bytes_per_s};
 }
 
 double Machine::peak(const std::string& dtype) const {

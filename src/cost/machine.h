@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cost/topology.h"
+
 namespace sextant {
 
 // One direction, per device.
@@ -27,6 +29,7 @@ struct Level {
   int64_t devices = 0;  // inside one of them; 0: no limit
   Link link;
   bool reduces_in_switch = false;  // NVLS, SHARP: an all-reduce sends everything once
+  Topology topology = {};          // of the units of the level inside, or of the devices at the innermost
   bool operator==(const Level&) const = default;
 };
 
@@ -138,6 +141,7 @@ struct Machine {
   int64_t devices_of_host(int64_t ranks) const { return std::min(devices_per_node, ranks); }
   HostMemory host;
   std::vector<Level> levels;
+  LevelExtent extent_of(size_t level) const;
   std::map<std::string, AttentionRate>
       attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
   std::vector<MeasuredGemm> gemms;

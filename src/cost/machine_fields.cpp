@@ -7,6 +7,34 @@ namespace sextant {
 namespace {
 constexpr double kMega = 1e6, kGiga = 1e9, kTera = 1e12, kMebi = 1048576;
 constexpr int64_t kMostDevices = 100'000'000;
+constexpr Bounds kOversubscription{1, 1000};
+
+std::vector<Field> topology_fields(SwitchedLinks&) {
+  return {};
+}
+
+std::vector<Field> topology_fields(FatTree& tree) {
+  return {{"leaf_devices", CountPlace{&tree.leaf_devices, 1, kMostDevices}},
+          {"oversubscription", NumberPlace{&tree.oversubscription, kOversubscription}}};
+}
+
+std::vector<Field> topology_fields(RailOptimised& rail) {
+  return {{"leaf_devices", CountPlace{&rail.leaf_devices, 0, kMostDevices}},
+          {"oversubscription", NumberPlace{&rail.oversubscription, kOversubscription}},
+          {"pxn", FlagPlace{&rail.pxn}}};
+}
+
+std::vector<Field> topology_fields(Dragonfly& fly) {
+  return {{"group_devices", CountPlace{&fly.group_devices, 1, kMostDevices}},
+          {"groups", CountPlace{&fly.groups, 2, 1'000'000}},
+          {"global_gb_s", NumberPlace{&fly.global_bytes_per_s, {1e-3, 1e5}, kGiga}},
+          {"adaptive_routing", FlagPlace{&fly.adaptive_routing}}};
+}
+
+std::vector<Field> topology_fields(Torus& torus) {
+  return {{"shape", CountsPlace{&torus.shape, 2, 1'000'000}}};
+}
+
 }  // namespace
 
 std::vector<Field> top_fields(Machine& machine) {
@@ -51,11 +79,15 @@ std::vector<Field> known_host_fields(HostMemory& host) {
   return fields;
 }
 
-std::vector<Field> level_fields(Level& level) {
-  return {{"devices", CountPlace{&level.devices, 0, kMostDevices}},
-          {"gb_s", NumberPlace{&level.link.bytes_per_s, {1e-3, 1e5}, kGiga}},
-          {"latency_us", NumberPlace{&level.link.latency_s, {0, 1e5}, 1, kMega}},
-          {"reduces_in_switch", FlagPlace{&level.reduces_in_switch}}};
+std::vector<Field> level_fields(Level& level, size_t& kind) {
+  std::vector<Field> fields{{"devices", CountPlace{&level.devices, 0, kMostDevices}},
+                            {"gb_s", NumberPlace{&level.link.bytes_per_s, {1e-3, 1e5}, kGiga}},
+                            {"latency_us", NumberPlace{&level.link.latency_s, {0, 1e5}, 1, kMega}},
+                            {"reduces_in_switch", FlagPlace{&level.reduces_in_switch}},
+                            {"topology", WordPlace{&kind, {kTopologies.begin(), kTopologies.end()}}}};
+  for (Field& field : std::visit([](auto& links) { return topology_fields(links); }, level.topology))
+    fields.push_back(std::move(field));
+  return fields;
 }
 
 std::vector<Field> attention_fields(AttentionRate& rate) {

@@ -26,7 +26,8 @@ Field gemm_rate_field(std::string_view type, double& rate);
 std::vector<Field> node_fields(Machine& machine);
 std::vector<Field> host_fields(HostMemory& host);
 std::vector<Field> known_host_fields(HostMemory& host);  // those that are written
-std::vector<Field> level_fields(Level& level);
+// `kind` holds the place of its topology among kTopologies while the fields live; those of that topology come last.
+std::vector<Field> level_fields(Level& level, size_t& kind);
 std::vector<Field> attention_fields(AttentionRate& rate);
 std::vector<Field> efficiency_fields(Efficiencies& efficiencies);
 std::vector<Field> run_fields(Machine& machine);

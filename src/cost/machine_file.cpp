@@ -167,7 +167,36 @@ class MachineReader {
     for (Level& each : machine_.levels)
       if (each.name == name) return each;
     machine_.levels.push_back({.name = std::string(name)});
+    machine_.levels.back().topology = topology_of(name);
     return machine_.levels.back();
+  }
+
+  const TomlEntry* find_entry(std::string_view key) const {
+    auto found = std::ranges::find(entries_, key, &TomlEntry::key);
+    return found == entries_.end() ? nullptr : &*found;
+  }
+
+  // Before anything else of the level is read: it decides which keys the level has.
+  Topology topology_of(std::string_view level_name) const {
+    const TomlEntry* entry = find_entry(fmt::format("level.{}.topology", level_name));
+    auto word = entry ? std::get_if<std::string>(&entry->value.is) : nullptr;
+    auto known = word ? std::ranges::find(kTopologies, *word) : kTopologies.end();
+    return known == kTopologies.end() ? Topology{} : topology_of_kind(static_cast<size_t>(known - kTopologies.begin()));
+  }
+
+  void check_topology(size_t level_number) {
+    const Level& level = machine_.levels[level_number];
+    std::optional<TopologyProblem> problem = problem_of(level.topology, machine_.extent_of(level_number));
+    if (!problem) return;
+    std::string table = fmt::format("level.{}", level.name);
+    const TomlEntry* entry = find_entry(fmt::format("{}.{}", table, problem->key));
+    bool given = entry != nullptr;
+    if (!given) entry = find_entry(table + ".topology");
+    Complaint complaint{.got = given ? problem->got : fmt::format("{}.{} {}", table, problem->key, problem->got),
+                        .expected = problem->expected};
+    if (entry) return reader_.complain(*entry, std::move(complaint));
+    complaint.place = place_;
+    reader_.complain(std::move(complaint));
   }
 
   std::vector<Field> fields_of(std::string_view table) {
@@ -178,7 +207,11 @@ class MachineReader {
     if (table == "efficiency") return efficiency_fields(machine_.tables);
     if (table == "run") return run_fields(machine_);
     auto [parent, name] = table_and_key(table);
-    if (parent == "level") return level_fields(level(name));
+    if (parent == "level") {
+      Level& at = level(name);
+      topology_ = at.topology.index();
+      return level_fields(at, topology_);
+    }
     if (parent == "attention") return attention_fields(machine_.attention[std::string(name)]);
     return {};  // [level] and [attention] have tables only
   }
@@ -298,6 +331,7 @@ class MachineReader {
     require(!machine_.levels.empty(), "a level ([level.node], [level.cluster])");
     for (const Level& each : machine_.levels)
       require(each.link.bytes_per_s > 0, fmt::format("level.{}.gb_s", each.name));
+    for (size_t l = 0; l < machine_.levels.size(); ++l) check_topology(l);
     for (const auto& [kernel, rate] : machine_.attention)
       require(rate.forward_64 > 0 && rate.forward_128 > 0 && rate.backward_64 > 0 && rate.backward_128 > 0,
               fmt::format("one of forward_64, forward_128, backward_64, backward_128 of attention.{}", kernel));
@@ -308,7 +342,8 @@ class MachineReader {
   Base base_;
   FieldReader reader_;
   Machine machine_;
-  size_t kind_ = 0;  // of the device, among kDeviceKinds
+  size_t kind_ = 0;      // of the device, among kDeviceKinds
+  size_t topology_ = 0;  // of the level that is read, among kTopologies
   bool started_ = false;
   std::string skipped_;  // one complaint about an unknown table is enough
 };
@@ -423,7 +458,10 @@ std::string machine_text(const Machine& given) {
   table("device.gemm_rate", rates);
   table("node", fields_text(node_fields(machine)));
   table("host", fields_text(known_host_fields(machine.host)));
-  for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
+  for (Level& level : machine.levels) {
+    size_t topology = level.topology.index();
+    table("level." + level.name, fields_text(level_fields(level, topology)));
+  }
   for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
   table("efficiency", fields_text(efficiency_fields(machine.tables)));
   auto fitted_table = [&](const char* name, std::optional<Efficiencies>& fitted, std::string& on) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -194,11 +195,12 @@ std::string not_hidden_text(std::string_view axes) {
 }
 
 Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
-               double expert_imbalance)
+               double expert_imbalance, RankPlacement placement)
     : machine_(machine),
       efficiency_(efficiency),
       profile_(on_machine(machine, profile)),
-      expert_imbalance_(expert_imbalance) {}
+      expert_imbalance_(expert_imbalance),
+      placement_(std::move(placement)) {}
 
 const RoutedRows& Pricer::routed(const Program& program) {
   auto found = routed_.find(program.stage_rank);
@@ -210,11 +212,15 @@ const RoutedRows& Pricer::routed(const Program& program) {
   return rows;
 }
 
+GroupPlace Pricer::place_ranks(const Program& program, const std::vector<int>& ranks) const {
+  return place_group(machine_, placement_.devices_of(program.mesh, ranks));
+}
+
 const GroupPlace& Pricer::group(const Program& program, const std::vector<std::string>& axes) {
   std::pair key(axes, program.stage_rank);
   auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
-  return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), axes))).first->second;
+  return groups_.emplace(key, place_ranks(program, group_of(program.mesh, own_rank(program), axes))).first->second;
 }
 
 Pricer::Weights Pricer::weights_of(const Program& program) {
@@ -304,7 +310,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   if (message.kind == send || message.kind == receive) {
     int self = own_rank(program);
     int peer = peer_of(program, coordinate_of(program.mesh, self), op).rank;
-    GroupPlace place = place_group(machine_, {self, peer});
+    GroupPlace place = place_ranks(program, {self, peer});
     out.axes = pipeline_name(program.mesh), out.level = place.level;
     out.seconds = collective_seconds(machine_, efficiency_, send, out.bytes, place);
     return out;
@@ -313,7 +319,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     std::vector<int> ranks;
     for (int64_t stage : message.stages)
       ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), stage));
-    GroupPlace place = place_group(machine_, ranks);
+    GroupPlace place = place_ranks(program, ranks);
     out.axes = pipeline_name(program.mesh), out.level = place.level;
     out.bytes *= static_cast<double>(profile_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
     out.seconds = collective_seconds(machine_, efficiency_, Collective::all_reduce, out.bytes, place);

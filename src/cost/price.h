@@ -9,6 +9,7 @@
 
 #include "cost/collective.h"
 #include "cost/machine.h"
+#include "cost/rank_placement.h"
 #include "cost/routed_rows.h"
 #include "cost/software_profile.h"
 #include "ir/program.h"
@@ -42,7 +43,7 @@ class Pricer {
  public:
   // `expert_imbalance`: how many times the mean the busiest rank gets of the tokens that are sent to experts.
   Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
-         double expert_imbalance = 1);
+         double expert_imbalance = 1, RankPlacement placement = {});
 
   OpPrice price(const Program& program, const Op& op);
 
@@ -61,6 +62,7 @@ class Pricer {
   double gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const;
   double streamed_bytes(const Program& program, const Op& op, double bytes);
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
+  GroupPlace place_ranks(const Program& program, const std::vector<int>& ranks) const;
   const GroupPlace& group(const Program& program, const std::vector<std::string>& axes);
   // What a rank's copy of the model weighs, and how many tensors other software keeps it in.
   struct Weights {
@@ -73,6 +75,7 @@ class Pricer {
   const Efficiencies& efficiency_;
   const SoftwareProfile profile_;
   const double expert_imbalance_;
+  const RankPlacement placement_;
   std::map<std::pair<std::vector<std::string>, int>, GroupPlace> groups_;  // by axes and pipeline rank
   std::map<int, Weights> weights_;                                         // by pipeline rank
   std::map<int, RoutedRows> routed_;                                       // by pipeline rank

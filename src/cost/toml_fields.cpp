@@ -28,6 +28,18 @@ struct Filler {
     *place.to = *count;
     return true;
   }
+  bool fill(const CountsPlace& place) const {
+    auto list = std::get_if<TomlValue::List>(&value.is);
+    std::vector<int64_t> counts;
+    for (size_t i = 0; list && i < list->size(); ++i) {
+      auto count = std::get_if<int64_t>(&(*list)[i].is);
+      if (!count || *count < place.least || *count > place.most) return false;
+      counts.push_back(*count);
+    }
+    if (counts.empty()) return false;
+    *place.to = std::move(counts);
+    return true;
+  }
   bool fill(const FlagPlace& place) const {
     auto flag = std::get_if<bool>(&value.is);
     if (flag) *place.to = *flag;
@@ -66,6 +78,9 @@ struct Expected {
   std::string operator()(const CountPlace& place) const {
     return fmt::format("a whole number from {} to {}", place.least, place.most);
   }
+  std::string operator()(const CountsPlace& place) const {
+    return fmt::format("a list of whole numbers from {} to {}", place.least, place.most);
+  }
   std::string operator()(const FlagPlace&) const { return "true or false"; }
   std::string operator()(const TextPlace&) const { return "a string"; }
   std::string operator()(const TextsPlace&) const { return "a list of strings"; }
@@ -77,6 +92,7 @@ struct Expected {
 struct Written {
   std::string operator()(const NumberPlace& place) const { return number_text(*place.to, place.times, place.over); }
   std::string operator()(const CountPlace& place) const { return fmt::format("{}", *place.to); }
+  std::string operator()(const CountsPlace& place) const { return fmt::format("[{}]", fmt::join(*place.to, ", ")); }
   std::string operator()(const FlagPlace& place) const { return *place.to ? "true" : "false"; }
   std::string operator()(const TextPlace& place) const { return toml_quoted(*place.to); }
   std::string operator()(const TextsPlace& place) const {

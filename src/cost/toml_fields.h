@@ -28,6 +28,10 @@ struct CountPlace {
   int64_t* to;
   int64_t least, most;
 };
+struct CountsPlace {
+  std::vector<int64_t>* to;
+  int64_t least, most;  // of each; at least one of them
+};
 struct FlagPlace {
   bool* to;
 };
@@ -45,7 +49,7 @@ struct WordPlace {
 
 struct Field {
   std::string key;
-  std::variant<NumberPlace, CountPlace, FlagPlace, TextPlace, TextsPlace, WordPlace> is;
+  std::variant<NumberPlace, CountPlace, CountsPlace, FlagPlace, TextPlace, TextsPlace, WordPlace> is;
 };
 
 // Reads one file; all that is wrong with it is thrown together.

@@ -8,7 +8,7 @@
 namespace sextant {
 
 SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptions& options) {
-  Pricer pricer(where.machine, where.efficiency, where.profile, where.expert_imbalance);
+  Pricer pricer(where.machine, where.efficiency, where.profile, where.expert_imbalance, where.placement);
   return simulate(run.programs.train, pricer, options);
 }
 

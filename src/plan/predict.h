@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cost/machine.h"
+#include "cost/rank_placement.h"
 #include "cost/software_profile.h"
 #include "exec/sim/simulate.h"
 #include "run/programs.h"
@@ -13,6 +14,7 @@ struct Where {
   const Efficiencies& efficiency;
   const SoftwareProfile& profile;
   double expert_imbalance = 1;  // as Pricer has it
+  RankPlacement placement = {};
 };
 
 SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptions& options = {});

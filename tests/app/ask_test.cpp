@@ -72,6 +72,9 @@ TEST(Ask, SaysWhatIsWrongWithAQuestion) {
            {fmt::format("ask what-if {} --devices 1 --change price=cheap", gpt2), 2, "price=cheap"},
            {fmt::format("ask what-if {} --devices 1 --change batch.seq=2048", gpt2), 2, "max_seq"},
            {"ask largest --machine h200 --devices 1 --price 2", 2, "--tokens"},
+           {"ask network gpt2 --machine h200", 2, "the run has one rank"},
+           {"ask network gpt2 mesh.dp=2 --machine h200 --slow-link 1.5", 2, "--slow-link"},
+           {"ask network llama3-70b mesh.dp=2 --machine v100-sxm2", 8, "does not fit"},
            {"ask cost llama3-70b --machine v100-sxm2 --devices 1 --tokens 1B --only recompute=full", 8, "no layout"},
        }) {
     Outcome outcome = run_command(wrong.arguments);

@@ -78,6 +78,7 @@ class EveryVerbOutput : public testing::Test {
         {"ask devices", "ask devices gpt2 --machine h200 --tokens 10B --days 30 --only tp=1" + small},
         {"ask what-if",
          "ask what-if gpt2 --machine h200 --devices 1 --tokens 10B --only recompute=full --change price=x2" + small},
+        {"ask network", "ask network gpt2 mesh.dp=2 --machine h200" + small},
         {"ask cost", "ask cost gpt2 --machine h200 --devices 1 --tokens 10B --only recompute=full" + small},
         {"explain", "explain " + tiny},
         {"launch", fmt::format("launch {} --slurm", tiny)},

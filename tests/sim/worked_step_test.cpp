@@ -231,6 +231,23 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
       far_all_reduce(4) + far_all_reduce(1));
 }
 
+// What goes to the next stage shares its links with gradients that travel between nodes too, and not with those inside
+// a node.
+TEST(WorkedStep, AMessageToAnotherStageBesideBusyLinks) {
+  auto received_at = [](const std::string& axis) {
+    Mesh mesh{{{"pp", 2}, {"dp", 2}, {"tp", 2}}};
+    HandProgram first(mesh, 0), second(mesh, 1);
+    first.work(forward, kWork, "f", 3);
+    first.all_reduce(forward, "posted", axis, 4).lane = Lane::comm;
+    first.add(forward, ops::send, "send", sent_to(1, 1), {first.value("out", 1'000'000)});
+    second.add(forward, ops::recv, "recv", received_from(0, 1), {}, {second.value("in", 1'000'000)});
+    for (HandProgram* hand : {&first, &second}) hand->program.schedule = {{forward, 0, 0}};
+    return run({first.program, second.program}, own_profile()).ranks[1].exposed.at("pp");
+  };
+  EXPECT_NEAR(received_at("tp"), far_message(1), kTiny);
+  EXPECT_NEAR(received_at("dp"), 2 * far_message(1), kTiny);
+}
+
 // Messages of the comm lane go one after the other, and who reads what one of them makes waits for that one.
 TEST(WorkedStep, AJoinWaitsForItsOwnMessage) {
   HandProgram hand(Mesh{{{"dp", 2}, {"tp", 2}}}, 0);

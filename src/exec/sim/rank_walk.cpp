@@ -246,13 +246,20 @@ void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
   record(op, start, lane_free_, kCommLane, microbatch);
 }
 
+// Links that the comm lane sends over are shared: both go at half their rate for as long as both last.
+double RankWalk::beside_lane(const OpPrice& message, double seconds) const {
+  double busy = (message.level > 0 ? far_busy_ : near_busy_) - now_;
+  return seconds + std::clamp(busy, 0.0, seconds);
+}
+
 bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& messages) {
   const OpPrice& price = op.price;
   if (price.message == Collective::send || price.message == Collective::receive) {
     if (price.message == Collective::send) {
-      messages.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + price.seconds, price.seconds);
-      record(op, now_, now_ + price.seconds, kCommLane, microbatch);
-      if (!profile_.overlap_pipeline) wait_for_axes(now_ + price.seconds, price.axes);
+      double seconds = beside_lane(price, price.seconds);
+      messages.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + seconds, seconds);
+      record(op, now_, now_ + seconds, kCommLane, microbatch);
+      if (!profile_.overlap_pipeline) wait_for_axes(now_ + seconds, price.axes);
       return true;
     }
     auto message = messages.find({op.peer, program_.stage_rank, microbatch, op.tag});
@@ -270,11 +277,8 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& me
     }
     return false;
   }
-  // A message of the compute lane shares its links with what the comm lane still sends over them.
-  double start = now_, seconds = op.waited_s;
-  double busy = (price.level > 0 ? far_busy_ : near_busy_) - now_;
-  if (busy > 0) seconds += std::min(busy, seconds);
-  wait_for_axes(now_ + seconds, price.axes);
+  double start = now_;
+  wait_for_axes(now_ + beside_lane(price, op.waited_s), price.axes);
   record(op, start, now_, kComputeLane, microbatch);
   return true;
 }

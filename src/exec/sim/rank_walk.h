@@ -103,6 +103,7 @@ class RankWalk {
   void run_compute(const PricedOp& op);
   double beside_messages(double seconds);  // what so much compute takes from now on
   void post_on_lane(const PricedOp& op, int microbatch);
+  double beside_lane(const OpPrice& message, double seconds) const;  // what so long a message takes from now on
   void wait_until(double at, double RankTime::*part);
   void wait_for_axes(double at, const std::string& axes);
   double noisy(double seconds);

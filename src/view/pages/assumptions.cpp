@@ -23,8 +23,9 @@ PageTable machine_table(const Machine& m) {
   add("devices in a node", fmt::format("{}", m.devices_per_node));
   for (const Level& level : m.levels)
     add("links inside a " + level.name,
-        fmt::format("{:.4g} GB/s each way for a device, {:.3g} µs a hop{}", level.link.bytes_per_s / 1e9,
-                    level.link.latency_s * 1e6, level.reduces_in_switch ? ", switches reduce" : ""));
+        fmt::format("{:.4g} GB/s each way for a device, {:.3g} µs a hop{}, {}", level.link.bytes_per_s / 1e9,
+                    level.link.latency_s * 1e6, level.reduces_in_switch ? ", switches reduce" : "",
+                    topology_text(level.topology)));
   add("memory outside our control", human(Bytes{static_cast<int64_t>(m.context_bytes)}));
   if (m.price_per_hour > 0) add("price", fmt::format("${:g} a device-hour", m.price_per_hour));
   if (m.mtbf_hours > 0) add("between failures of a device", fmt::format("{:g} h", m.mtbf_hours));
