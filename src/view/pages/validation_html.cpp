@@ -138,7 +138,7 @@ void every_run(Page& page, const Validation& validation) {
 }  // namespace
 
 std::string validation_html(const Validation& validation, const ValidationFigures& tables,
-                            const ValidationFigures& fitted) {
+                            const ValidationFigures& fitted, const PageOrigin& origin) {
   Page page("Predictions against published runs");
   page.lead(fmt::format("{} runs; {} can be converted; of the {} judged, {} are predicted.", fitted.rows,
                         fitted.converted, fitted.judged, fitted.judged_converted));
@@ -150,6 +150,7 @@ std::string validation_html(const Validation& validation, const ValidationFigure
   not_predicted(page, validation);
   assumed(page, validation);
   every_run(page, validation);
+  page.made_by(origin);
   return std::move(page).finish();
 }
 
