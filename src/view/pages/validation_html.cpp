@@ -63,10 +63,9 @@ void scatter(Page& page, const Validation& validation) {
                         .tooltip = title_of(row)});
   }
   page.section("Predicted against measured");
-  page.pictures(
-      {scatter_svg(points, {.title = "step time of judged runs"}),
-       scatter_svg(points, {.title = "and their errors", .of = ScatterOf::errors})},
-      "Judged: dense, graded A, in 16 bits, with shape, layout and batch given. Point at a mark for its run.");
+  page.pictures({scatter_svg(points, {.title = "step time of judged runs"}),
+                 scatter_svg(points, {.title = "and their errors", .of = ScatterOf::errors})},
+                "Judged: dense, graded A, with shape, layout and batch given. Point at a mark for its run.");
 }
 
 void breakdown(Page& page, const std::string& what, const std::map<std::string, ErrorSummary>& fitted,
