@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "app/page_origin.h"
 #include "app/verbs.h"
 #include "base/files.h"
 #include "validate/calibrate.h"
@@ -79,7 +80,9 @@ void validate_verb(const PlanArguments& arguments) {
   validation.predict(Constants::fitted);
   if (arguments.search) return print_layout_choices(validation, arguments.json);
   ValidationFigures fitted = figures_of(validation);
-  if (!arguments.report.empty()) write_file_atomically(arguments.report, validation_html(validation, tables, fitted));
+  if (!arguments.report.empty())
+    write_file_atomically(arguments.report,
+                          validation_html(validation, tables, fitted, page_origin("", "", arguments.command)));
   fmt::print(
       "{}", arguments.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));
 }

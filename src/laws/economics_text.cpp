@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "laws/economics.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 
 namespace sextant {
 
@@ -14,14 +15,8 @@ std::string thousands(double value) {
   return human_count(static_cast<int64_t>(std::llround(value)));
 }
 
-std::string energy(double mwh) {
-  if (mwh < 1e-3) return fmt::format("{:.3g} Wh", mwh * 1e6);
-  if (mwh < 1) return fmt::format("{:.3g} kWh", mwh * 1e3);
-  return fmt::format("{} MWh", mwh < 100 ? fmt::format("{:.3g}", mwh) : thousands(mwh));
-}
-
-std::string days(double days) {
-  return days < 1 ? human_duration(days * 86400) : fmt::format("{:.3g} days", days);
+std::string device_time(double hours) {
+  return hours < 1 ? human_days(hours / 24) + " of devices" : human_quantity(hours) + " device-hours";
 }
 
 std::string failures_line(const Economics& e) {
@@ -68,22 +63,22 @@ std::string economics_text(const Economics& e) {
   const RunEconomicsInput& run = e.run;
   std::string out =
       fmt::format("run         {} tokens: {} steps of {}, {} each\n", human_quantity(run.token_budget),
-                  human_count(e.steps), human_quantity(run.tokens_per_step), human_duration(run.step_seconds));
+                  human_count(e.steps), human_quantity(run.tokens_per_step), human_days(run.step_seconds / 86400));
   out += fmt::format("devices     {} in {} node{}", human_count(run.devices), human_count(e.nodes),
                      e.nodes == 1 ? "" : "s");
   if (run.params > 0)
     out += fmt::format(", {:.1f} TFLOP/s each by 6·N per token", e.model_flops_per_device_second / 1e12);
-  out += fmt::format("\ntime        {} of steps", days(e.days));
+  out += fmt::format("\ntime        {} of steps", human_days(e.days));
   if (!e.days_with_failures)
     out += "; with failures it does not end: they come faster than the run gets on\n";
   else
-    out += fmt::format(", {} with failures and checkpoints; {} device-hours\n", days(*e.days_with_failures),
-                       human_quantity(*e.device_hours));
+    out += fmt::format(", {} with failures and checkpoints; {}\n", human_days(*e.days_with_failures),
+                       device_time(*e.device_hours));
   if (e.cost)
-    out += fmt::format("cost        ${} at ${:g} a device-hour\n", human_quantity(*e.cost), run.price_per_device_hour);
+    out += fmt::format("cost        {} at ${:g} a device-hour\n", human_cost(*e.cost), run.price_per_device_hour);
   if (e.energy_mwh)
-    out +=
-        fmt::format("energy      {} ({:g} W a device, PUE {:g})\n", energy(*e.energy_mwh), run.device_watts, run.pue);
+    out += fmt::format("energy      {} ({:g} W a device, PUE {:g})\n", human_energy(*e.energy_mwh), run.device_watts,
+                       run.pue);
   return out + failures_line(e) + checkpoint_line(e) + lost_line(e);
 }
 

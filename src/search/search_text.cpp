@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 #include "search/search.h"
 
 namespace sextant {
@@ -27,8 +28,8 @@ std::string run_line(const Candidate& candidate) {
   const Economics& run = *candidate.economics;
   std::string text = fmt::format("     {} tokens: ", human_quantity(run.run.token_budget));
   if (!run.days_with_failures) return text + "with failures it does not end\n";
-  text += fmt::format("{:.3g} days with failures and checkpoints", *run.days_with_failures);
-  if (run.cost) text += fmt::format(", ${}", human_quantity(*run.cost));
+  text += human_days(*run.days_with_failures) + " with failures and checkpoints";
+  if (run.cost) text += ", " + human_cost(*run.cost);
   return text + "\n";
 }
 

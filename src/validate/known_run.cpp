@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <exception>
@@ -31,16 +32,19 @@ struct KnownText {
   bool needed;
 };
 constexpr std::array kTexts{
-    KnownText{"about", &KnownRun::about, true},     KnownText{"source", &KnownRun::source, true},
-    KnownText{"date", &KnownRun::date, true},       KnownText{"known", &KnownRun::known, true},
-    KnownText{"machine", &KnownRun::machine, true}, KnownText{"software", &KnownRun::software, true},
-    KnownText{"assumed", &KnownRun::assumed, false}};
+    KnownText{"about", &KnownRun::about, true},      KnownText{"source", &KnownRun::source, true},
+    KnownText{"date", &KnownRun::date, true},        KnownText{"known", &KnownRun::known, true},
+    KnownText{"machine", &KnownRun::machine, true},  KnownText{"software", &KnownRun::software, true},
+    KnownText{"assumed", &KnownRun::assumed, false}, KnownText{"like", &KnownRun::like, false},
+    KnownText{"after", &KnownRun::after, false}};
 struct KnownNumber {
   std::string_view key;
   std::optional<double> KnownRun::*field;
 };
 constexpr std::array kNumbers{KnownNumber{"step_s", &KnownRun::step_s}, KnownNumber{"tflops", &KnownRun::tflops},
-                              KnownNumber{"tokens_s", &KnownRun::tokens_s}};
+                              KnownNumber{"tokens_s", &KnownRun::tokens_s},
+                              KnownNumber{"utilisation", &KnownRun::utilisation},
+                              KnownNumber{"flops_per_token", &KnownRun::flops_per_token}};
 constexpr std::array<std::string_view, 3> kCounted{"causal", "full", "executed"};  // in the order of CountedFlops
 
 // Reads the list; all that is wrong with it is thrown together.
@@ -71,19 +75,26 @@ class KnownRunsReader {
   void begin(const TomlEntry& entry) {
     finish();
     begun_ = entry;
-    runs_.push_back({.name = entry.key, .config = configs_ / (entry.key + ".toml")});
-    if (!std::filesystem::exists(runs_.back().config))
-      complain(entry, "there is no " + runs_.back().config.string(), "the name of a config of that folder");
+    runs_.push_back({.name = entry.key});
   }
 
   // Whether the run that ends here is complete.
   void finish() {
     if (runs_.empty() || complete_ == runs_.size()) return;
     complete_ = runs_.size();
-    const KnownRun& run = runs_.back();
+    KnownRun& run = runs_.back();
+    run.config = configs_ / ((run.like.empty() ? run.name : run.like) + ".toml");
+    if (!std::filesystem::exists(run.config))
+      complain(begun_, "there is no " + run.config.string(), "the name of a config of that folder, or like = \"one\"");
+    if (run.like.empty() && !run.overrides.empty())
+      complain(begun_, "overrides of its own config", "like = \"NAME\" beside overrides");
+    if (!run.after.empty() &&
+        std::ranges::find(runs_.begin(), runs_.end() - 1, run.after, &KnownRun::name) == runs_.end() - 1)
+      complain(begun_, fmt::format("after = \"{}\"", run.after), "the name of a run further up");
     for (const KnownText& text : kTexts)
       if (text.needed && (run.*text.field).empty()) complain(begun_, fmt::format("no {}", text.key), "a text");
-    if (!run.step_s && !run.tflops && !run.tokens_s) complain(begun_, "nothing measured", "step_s, tflops or tokens_s");
+    if (!run.step_s && !run.tflops && !run.tokens_s && !run.utilisation)
+      complain(begun_, "nothing measured", "step_s, tflops, tokens_s or utilisation");
   }
 
   void set(const TomlEntry& entry) {
@@ -91,6 +102,7 @@ class KnownRunsReader {
     if (runs_.empty() || dot == std::string::npos) return complain(entry, "a key outside of a run", "[NAME] before it");
     std::string_view key = std::string_view(entry.key).substr(dot + 1);
     if (key == "counted") return set_counted(entry);
+    if (key == "overrides") return set_overrides(entry);
     for (const KnownText& text : kTexts)
       if (key == text.key) {
         const auto* value = std::get_if<std::string>(&entry.value.is);
@@ -107,6 +119,16 @@ class KnownRunsReader {
     double value = whole ? static_cast<double>(*whole) : real ? *real : 0;
     if (!(value > 0) || !std::isfinite(value)) return complain(entry, shown(entry.value), "a number above 0");
     runs_.back().*number.field = value;
+  }
+
+  void set_overrides(const TomlEntry& entry) {
+    const auto* list = std::get_if<TomlValue::List>(&entry.value.is);
+    if (!list) return complain(entry, shown(entry.value), "a list of texts, \"key=value\"");
+    for (const TomlValue& each : *list) {
+      const auto* text = std::get_if<std::string>(&each.is);
+      if (!text) return complain(entry, shown(each), "a text, \"key=value\"");
+      runs_.back().overrides.push_back(*text);
+    }
   }
 
   void set_counted(const TomlEntry& entry) {
@@ -137,7 +159,7 @@ double counted_flops(const FlopsPerToken& flops, CountedFlops counted) {
 
 KnownRunResult plan_known_run(KnownRun known, const std::vector<SoftwareProfile>& profiles,
                               const IntervalModel& intervals) {
-  RunConfig config = load_config(known.config);
+  RunConfig config = load_config(known.config, known.overrides);
   ModelSpec spec = resolve_spec(config);
   SoftwareProfile profile = profile_named(profiles, known.software);
   Machine machine = load_machine(known.machine);
@@ -150,10 +172,14 @@ KnownRunResult plan_known_run(KnownRun known, const std::vector<SoftwareProfile>
                      .tables_s = simulate_run(lowered, {machine, machine.tables, profile}).seconds,
                      .fitted_s = fitted.seconds};
   double tokens = static_cast<double>(config.batch.sequences * config.batch.seq) / static_cast<double>(out.devices);
-  double flops = tokens * counted_flops(flops_per_token(lowered, config.batch), out.run.counted) / 1e12;
+  double each =
+      out.run.flops_per_token.value_or(counted_flops(flops_per_token(lowered, config.batch), out.run.counted));
+  double flops = tokens * each / 1e12;
+  out.peak_tflops = machine.peak("bf16") / 1e12;
   out.measured_s = out.run.step_s     ? *out.run.step_s
                    : out.run.tokens_s ? tokens / *out.run.tokens_s
-                                      : flops / *out.run.tflops;
+                   : out.run.tflops   ? flops / *out.run.tflops
+                                      : flops / (*out.run.utilisation * out.peak_tflops);
   out.tflops_per_device = flops / out.fitted_s, out.measured_tflops = flops / out.measured_s;
   Graph graph = build_model(spec, {.seq = 1}, single_rank_mesh());
   out.interval = intervals.interval({.device = machine.device.name,
@@ -184,6 +210,20 @@ std::vector<KnownRun> read_known_runs(std::string_view begin) {
                      .got = "no published run has a name that begins so",
                      .expected = fmt::format("one of the tables of {}", file.string())});
   return runs;
+}
+
+std::vector<KnownRung> known_rungs(const std::vector<KnownRunResult>& results) {
+  std::vector<KnownRung> rungs;
+  for (const KnownRunResult& r : results) {
+    auto before = std::ranges::find_if(results, [&](const auto& other) { return other.run.name == r.run.after; });
+    if (before == results.end()) continue;
+    rungs.push_back({.before = &*before,
+                     .run = &r,
+                     .measured = r.utilisation(r.measured_s) - before->utilisation(before->measured_s),
+                     .tables = r.utilisation(r.tables_s) - before->utilisation(before->tables_s),
+                     .fitted = r.utilisation(r.fitted_s) - before->utilisation(before->fitted_s)});
+  }
+  return rungs;
 }
 
 std::vector<KnownRunResult> plan_known_runs(std::vector<KnownRun> runs, const IntervalModel& intervals) {

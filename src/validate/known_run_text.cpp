@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "validate/known_run.h"
@@ -21,6 +22,34 @@ double median_error(const std::vector<KnownRunResult>& results, Error error) {
   return quantile(errors, 0.5);
 }
 
+// "+1.2"; what would be shown as a zero has no sign.
+std::string points(double gain) {
+  return std::abs(gain) < 0.05 ? "0.0" : fmt::format("{:+.1f}", gain);
+}
+
+// What each addition to a run gains, measured beside predicted.
+std::string ladder_text(const std::vector<KnownRunResult>& results) {
+  std::vector<KnownRung> rungs = known_rungs(results);
+  if (rungs.empty()) return {};
+  std::string text = fmt::format("\n{:<36}{:>10}{:>8}{:>10}{:>8}{:>8}{:>10}{:>8}{:>8}\n", "utilisation, %", "measured",
+                                 "gain", "tables", "gain", "off", "fitted", "gain", "off");
+  const KnownRunResult* last = nullptr;
+  auto first = [](const KnownRunResult& r) {
+    return fmt::format("{:<36}{:>10.1f}{:>18.1f}{:>26.1f}\n", r.run.name, r.utilisation(r.measured_s),
+                       r.utilisation(r.tables_s), r.utilisation(r.fitted_s));
+  };
+  for (const KnownRung& rung : rungs) {
+    if (rung.before != last) text += first(*rung.before);
+    last = rung.run;
+    const KnownRunResult& r = *rung.run;
+    text += fmt::format("{:<36}{:>10.1f}{:>8}{:>10.1f}{:>8}{:>8}{:>10.1f}{:>8}{:>8}\n", "  " + r.run.about,
+                        r.utilisation(r.measured_s), points(rung.measured), r.utilisation(r.tables_s),
+                        points(rung.tables), points(rung.tables - rung.measured), r.utilisation(r.fitted_s),
+                        points(rung.fitted), points(rung.fitted - rung.measured));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string known_runs_text(const std::vector<KnownRunResult>& results) {
@@ -39,7 +68,8 @@ std::string known_runs_text(const std::vector<KnownRunResult>& results) {
              "\nmedian error {:.1f} % by tables, {:.1f} % fitted; {} of {} measured steps lie in the interval, (no) "
              "marks the others\nsources, dates and what is assumed: data/known_runs.toml\n",
              100 * median_error(results, [](const auto& r) { return r.tables_error(); }),
-             100 * median_error(results, [](const auto& r) { return r.fitted_error(); }), inside, results.size());
+             100 * median_error(results, [](const auto& r) { return r.fitted_error(); }), inside, results.size()) +
+         ladder_text(results);
 }
 
 std::string known_runs_json(const std::vector<KnownRunResult>& results) {
@@ -66,7 +96,14 @@ std::string known_runs_json(const std::vector<KnownRunResult>& results) {
     if (!r.run.assumed.empty()) one["assumed"] = r.run.assumed;
     list.push_back(std::move(one));
   }
-  return nlohmann::ordered_json{{"published", std::move(list)}}.dump(1) + "\n";
+  nlohmann::ordered_json ladder = nlohmann::ordered_json::array();
+  for (const KnownRung& rung : known_rungs(results))
+    ladder.push_back({{"name", rung.run->run.name},
+                      {"after", rung.before->run.name},
+                      {"measured_points", rung.measured},
+                      {"tables_points", rung.tables},
+                      {"fitted_points", rung.fitted}});
+  return nlohmann::ordered_json{{"published", std::move(list)}, {"ladder", std::move(ladder)}}.dump(1) + "\n";
 }
 
 }  // namespace sextant

@@ -130,9 +130,12 @@ void Page::insert(std::string_view html) {
 
 void Page::made_by(const PageOrigin& origin) {
   section("Made by");
-  std::string config = origin.config.empty() ? "" : fmt::format(", config {}", origin.config);
-  text_ += fmt::format("<p>Model {}{}; sextant {}, {}.</p>\n<p><code>{}</code></p>\n", escaped(origin.model),
-                       escaped(config), escaped(origin.version), escaped(origin.date), escaped(origin.command));
+  std::string what;
+  if (!origin.model.empty()) what += fmt::format("Model {}", origin.model);
+  if (!origin.config.empty()) what += fmt::format("{}config {}", what.empty() ? "" : ", ", origin.config);
+  if (!what.empty()) what += "; ";
+  text_ += fmt::format("<p>{}sextant {}, {}.</p>\n<p><code>{}</code></p>\n", escaped(what), escaped(origin.version),
+                       escaped(origin.date), escaped(origin.command));
 }
 
 std::string Page::finish() && {

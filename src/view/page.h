@@ -32,7 +32,7 @@ struct PageTable {
 
 // Where a page comes from.
 struct PageOrigin {
-  std::string model, config;  // the second may be empty
+  std::string model, config;  // each may be empty
   std::string command, version, date;
 };
 

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/program_folder.h"
 #include "cost/machine_file.h"
 #include "cost/network.h"
 #include "cost/passes.h"
@@ -170,6 +172,12 @@ TEST(ProfileFile, WhatWasReachedIsGiven) {
   EXPECT_THROW(parse_profiles(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
 }
 
+// A run of data/known_runs.toml names it: of MegaScale's ladder, no rows of published_runs.csv are there.
+bool of_a_known_run(const SoftwareProfile& profile) {
+  static const std::string runs = read_file(program_folder("data") / "known_runs.toml");
+  return runs.find("software = \"" + profile.name + "\"\n") != std::string::npos;
+}
+
 TEST(ProfileFile, EveryProfileOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
   std::set<std::string> kernels{"unfused"}, names;
   for (const std::string& name : known_machines()) {
@@ -180,7 +188,7 @@ TEST(ProfileFile, EveryProfileOfOursNamesItsSourceAndAKernelThatSomeMachineHas) 
     EXPECT_TRUE(kernels.contains(profile.attention_table)) << profile.name;
     EXPECT_NE(profile.source.find("20"), std::string::npos) << profile.name;
     EXPECT_FALSE(profile.about.empty()) << profile.name;
-    EXPECT_FALSE(profile.matches.empty()) << profile.name;
+    EXPECT_TRUE(!profile.matches.empty() || of_a_known_run(profile)) << profile.name;
   }
 }
 
@@ -328,6 +336,8 @@ TEST(ProfileFile, EveryPublishedRunHasAProfile) {
     EXPECT_EQ(found->name, run.profile) << run.source;
     used.insert(found->name);
   }
+  for (const SoftwareProfile& profile : profiles)
+    if (of_a_known_run(profile)) used.insert(profile.name);
   EXPECT_EQ(used.size(), profiles.size());  // none is left over
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "laws/refused.h"
+#include "laws/run_amounts.h"
 
 namespace sextant {
 namespace {
@@ -255,6 +256,20 @@ TEST(Economics, NonsenseIsRefused) {
   refuse([](RunEconomicsInput& run) { run.pue = 0.9; }, "PUE");
   refuse([](RunEconomicsInput& run) { run.checkpoint_seconds = -1; }, "seconds per checkpoint");
   refuse([](RunEconomicsInput& run) { run.checkpoint_every = -1; }, "steps between checkpoints");
+}
+
+// A run of any length is told in units that a person reads: no powers of ten.
+TEST(RunAmounts, FitTheirSize) {
+  EXPECT_EQ(human_days(54), "54 days");
+  EXPECT_EQ(human_days(0.5), "12 h 00 m");
+  EXPECT_EQ(human_days(1.5 / 86400), "1.5 s");
+  EXPECT_EQ(human_days(4.77e-08), "4.12 ms");
+  EXPECT_EQ(human_energy(11000), "11,000 MWh");
+  EXPECT_EQ(human_energy(5.2e-3), "5.2 kWh");
+  EXPECT_EQ(human_energy(9.62e-10), "3.46 J");
+  EXPECT_EQ(human_cost(1.25e6), "$1.25 M");
+  EXPECT_EQ(human_cost(0.35), "$0.35");
+  EXPECT_EQ(human_cost(2e-6), "less than $0.01");
 }
 
 }  // namespace

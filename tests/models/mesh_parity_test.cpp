@@ -175,6 +175,7 @@ TEST_P(MeshParity, LossesAreThoseOfOneRank) {
     spec.architecture = GetParam();
     spec.layers = 2, spec.hidden = 48, spec.heads = 4, spec.head_dim = 16, spec.ffn = 80, spec.vocab = 97;
     spec.max_seq = 64, spec.init_std = 0.2;
+    if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
   }
   // "llama_yarn" is llama but for a detail, which some layouts try.
   bool is_variant = GetParam().find('_') != std::string::npos;

@@ -122,6 +122,20 @@ TEST(Simulate, MessagesHideBehindCompute) {
   EXPECT_GE(with, run(lowered({.dp = 2}), machine_with_links(1e18, 1e18)).seconds);
 }
 
+// Software that does not reduce gradients beside backward does so after all of it: every stage at the same time, so
+// that a step is longer by the reductions of one stage, not by those of all stages one after the other.
+TEST(Simulate, ReductionsThatAreWaitedForHoldUpNoOtherStage) {
+  SoftwareProfile profile = own_profile();
+  profile.overlap_gradients = false;
+  std::vector<Program> programs = lowered({.dp = 2, .pp = 4});
+  SimResult slow = run(programs, machine_with_links(2e9, 1e18), profile);
+  double most = 0;
+  for (const RankTime& rank : slow.ranks) most = std::max(most, rank.exposed.at("dp"));
+  double longer = slow.seconds - run(programs, machine_with_links(1e18, 1e18), profile).seconds;
+  EXPECT_GT(longer, 0.5 * most);
+  EXPECT_LT(longer, 1.05 * most);
+}
+
 // Messages inside a node slow compute by one efficiency, those between nodes by the other. All of backward's reductions
 // fit under compute here, so that a step is longer by what compute loses beside them: (1 / speed − 1) of their time at
 // most.

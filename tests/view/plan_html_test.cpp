@@ -69,7 +69,7 @@ TEST_F(PlanHtml, ShowsTheFiguresOfThePlan) {
   EXPECT_EQ(why_not_well_formed(html), "");
   expect_shown(html, "it fits");
   expect_shown(html, human_count(std::llround(p.step->tokens_per_s_per_device * 16)));
-  expect_shown(html, fmt::format("{:.3g} days", p.economics->days_with_failures.value()));
+  expect_shown(html, human_duration(86400 * p.economics->days_with_failures.value()));
   expect_shown(html, "$" + human_quantity(p.economics->cost.value()));
   expect_shown(html, fmt::format("{:.1f} %", 100 * p.step->mfu));
   expect_shown(html, fmt::format("{:.1f} ms", 1e3 * p.step->compute_s));

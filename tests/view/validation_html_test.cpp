@@ -26,7 +26,11 @@ struct Judged {
     validation.predict(Constants::fitted);
     fitted = figures_of(validation);
   }
-  std::string html() const { return validation_html(validation, tables, fitted); }
+  std::string html() const {
+    return validation_html(
+        validation, tables, fitted,
+        {.command = "sextant plan --validate --report a.html", .version = "1.2.3", .date = "2026-11-18"});
+  }
 
   Validation validation;
   ValidationFigures tables, fitted;
@@ -37,6 +41,8 @@ TEST(ValidationHtml, ShowsErrorsRunsAndReasons) {
                 row("elsewhere", "abacus", "gpt"));
   std::string html = judged.html();
   EXPECT_EQ(why_not_well_formed(html), "");
+  EXPECT_NE(html.find("sextant 1.2.3, 2026-11-18."), std::string::npos);
+  EXPECT_NE(html.find("sextant plan --validate --report a.html"), std::string::npos);
   ASSERT_EQ(judged.fitted.judged_errors.rows, 2u);
   auto percent = [](double share) { return fmt::format(">{:.1f} %<", 100 * share); };
   for (double share :

@@ -68,6 +68,12 @@ bool independent(const PricedOp& before, const PricedOp& op) {
                               [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
 }
 
+// A sum of gradients over replicas at the end of a step's backwards.
+bool reduces_gradients_once(const PricedOp& op) {
+  return last_microbatch_only(*op.op) && on_comm_lane(*op.op) &&
+         (op.price.message == Collective::reduce_scatter || op.price.message == Collective::all_reduce);
+}
+
 // Of compute, while this message is under way.
 double speed_beside(const OpPrice& message, const Efficiencies& efficiency) {
   return message.level > 0 ? efficiency.far_overlap : efficiency.near_overlap;
@@ -139,6 +145,9 @@ void RankWalk::price_all(Pricer& pricer) {
     for (PricedOp& priced : price_region(program_, region, pricer)) ops_.push_back(std::move(priced));
   for (PricedOp& p : ops_)
     if (p.price.message && p.peer < 0) p.meets = participants(program_, *p.op);
+  // Software that does not reduce gradients beside backward reduces them when all of it is done: one that stopped for
+  // them after the last backward of each chunk would hold up the stages before it.
+  for (PricedOp& p : ops_) p.held_back = !p.on_lane && p.meets <= 1 && reduces_gradients_once(p);
   lane_done_.assign(ops_.size(), 0);
 }
 
@@ -309,6 +318,10 @@ bool RankWalk::take(const WalkStep& step, const Action& action, StageMessages& m
     lane_done_[number] = lane_free_;
     return true;
   }
+  if (op.held_back) {
+    held_back_.push_back(number);
+    return true;
+  }
   if (op.meets > 1 && arrived_ != &op) {
     messages.arrive(op.op->path, now_);
     arrived_ = &op;
@@ -318,11 +331,18 @@ bool RankWalk::take(const WalkStep& step, const Action& action, StageMessages& m
   return true;
 }
 
+void RankWalk::run_held_back(StageMessages& messages) {
+  if (held_back_.empty()) return;
+  current_ = &program_.schedule[action_];
+  for (size_t number : std::exchange(held_back_, {})) run_op(ops_[number], current_->microbatch, messages);
+}
+
 bool RankWalk::advance(StageMessages& messages) {
   bool moved = false;
   for (std::span<const Action> unit; action_ < program_.schedule.size(); action_ += unit.size(), step_ = 0) {
     unit = leading_unit(std::span(program_.schedule).subspan(action_));
     updating_ = updating_ || unit.front().region == RegionKind::update;
+    if (updating_) run_held_back(messages);
     std::span<const WalkStep> steps = walk_.steps(unit);
     for (; step_ < steps.size(); ++step_) {
       const PricedOp* waiting = arrived_;
@@ -341,6 +361,7 @@ void RankWalk::forget() {
   now_ = lane_free_ = near_busy_ = far_busy_ = kAloneStart;
   host_ = 0;
   on_lane_.clear(), first_on_lane_ = 0;
+  held_back_.clear();
   lane_done_.assign(ops_.size(), 0);
 }
 

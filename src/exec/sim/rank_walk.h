@@ -50,10 +50,11 @@ class StageMessages {
 struct PricedOp {
   const Op* op = nullptr;
   OpPrice price;
-  bool on_lane = false;  // runs beside compute
-  double waited_s = 0;   // of a collective on the compute lane: what its profile does not hide
-  size_t meets = 0;      // how many pipeline ranks take part in a sum
-  int peer = -1;         // of a message between stages
+  bool on_lane = false;    // runs beside compute
+  double waited_s = 0;     // of a collective on the compute lane: what its profile does not hide
+  bool held_back = false;  // a reduction of gradients that its profile does not overlap: begun before the update
+  size_t meets = 0;        // how many pipeline ranks take part in a sum
+  int peer = -1;           // of a message between stages
   int64_t tag = 0;
 };
 
@@ -101,6 +102,7 @@ class RankWalk {
   bool run_op(const PricedOp& op, int microbatch, StageMessages& messages);
   bool run_message(const PricedOp& op, int microbatch, StageMessages& messages);
   void run_compute(const PricedOp& op);
+  void run_held_back(StageMessages& messages);
   double beside_messages(double seconds);  // what so much compute takes from now on
   void post_on_lane(const PricedOp& op, int microbatch);
   double beside_lane(const OpPrice& message, double seconds) const;  // what so long a message takes from now on
@@ -124,6 +126,7 @@ class RankWalk {
   const Efficiencies efficiency_;
   Walk walk_;
   std::vector<PricedOp> ops_;        // by number
+  std::vector<size_t> held_back_;    // by number: reductions that wait for the end of the last backward
   std::vector<double> lane_done_;    // by number: when the op's message on the comm lane has arrived
   size_t action_ = 0, step_ = 0;     // the first action of the unit, and the step in it
   const Action* current_ = nullptr;  // the action that the step belongs to

@@ -77,7 +77,7 @@ std::string_view explorer_script() {
       });
       y += row.compute ? 22 : 14;
     });
-    [0, 0.25, 0.5, 0.75, 1].forEach((share) => {
+    (plot >= 420 ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1]).forEach((share) => {
       svg.append(drawn("text", {class: "quiet", x: left + share * plot, y: height + 16, "text-anchor": share == 0 ? "start" : share == 1 ? "end" : "middle"},
                        share == 0 ? "0" : seconds(share * step.end_s, step.end_s)));
       svg.append(drawn("line", {class: "axis", x1: left + share * plot, x2: left + share * plot, y1: height - 2, y2: height + 3}));

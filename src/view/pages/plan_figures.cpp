@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cost/price.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 
 namespace sextant {
 
@@ -18,10 +19,6 @@ std::string milliseconds(double seconds) {
 
 std::string percent_text(double share) {
   return fmt::format("{:.1f} %", 100 * share);
-}
-
-std::string megawatt_hours(double mwh) {
-  return mwh < 100 ? fmt::format("{:.3g} MWh", mwh) : human_count(std::llround(mwh)) + " MWh";
 }
 
 std::string counted(int64_t n, std::string_view what) {
@@ -72,17 +69,15 @@ std::vector<PageFigure> plan_figures(const RunPlan& p) {
   if (p.economics) {
     const Economics& e = *p.economics;
     if (e.days_with_failures)
-      figures.push_back(
-          {fmt::format("{:.3g} days", *e.days_with_failures),
-           fmt::format("for {} tokens, with failures and checkpoints", human_quantity(e.run.token_budget))});
+      figures.push_back({human_days(*e.days_with_failures), fmt::format("for {} tokens, with failures and checkpoints",
+                                                                        human_quantity(e.run.token_budget))});
     else
       figures.push_back({"it does not end", "failures come faster than the run gets on", Mood::bad});
     if (e.cost)
-      figures.push_back(
-          {"$" + human_quantity(*e.cost), fmt::format("at ${:g} a device-hour", e.run.price_per_device_hour)});
+      figures.push_back({human_cost(*e.cost), fmt::format("at ${:g} a device-hour", e.run.price_per_device_hour)});
     if (e.energy_mwh)
       figures.push_back(
-          {megawatt_hours(*e.energy_mwh), fmt::format("at {:g} W a device, PUE {:g}", e.run.device_watts, e.run.pue)});
+          {human_energy(*e.energy_mwh), fmt::format("at {:g} W a device, PUE {:g}", e.run.device_watts, e.run.pue)});
   }
   return figures;
 }

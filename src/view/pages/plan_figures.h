@@ -23,7 +23,6 @@ const RankClass& fullest_class(const RunPlan& plan);
 
 std::string milliseconds(double seconds);
 std::string percent_text(double share);
-std::string megawatt_hours(double mwh);
 // "3 nodes"
 std::string counted(int64_t n, std::string_view what);
 

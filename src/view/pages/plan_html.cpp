@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 #include "view/page.h"
 #include "view/pages/assumptions.h"
 #include "view/pages/plan_figures.h"
@@ -117,15 +118,15 @@ void run_section(Page& page, const RunPlan& p) {
   add("tokens", human_quantity(e.run.token_budget));
   add("steps", human_count(e.steps));
   add("devices", fmt::format("{} in {}", human_count(e.run.devices), counted(e.nodes, "node")));
-  add("days of steps alone", fmt::format("{:.3g}", e.days));
-  add("days with failures and checkpoints",
-      e.days_with_failures ? fmt::format("{:.3g}", *e.days_with_failures) : "it does not end");
-  if (e.device_hours) add("device-hours", human_quantity(*e.device_hours));
-  if (e.cost)
-    add("cost", fmt::format("${} at ${:g} a device-hour", human_quantity(*e.cost), e.run.price_per_device_hour));
-  if (e.energy_mwh) add("energy", megawatt_hours(*e.energy_mwh));
+  add("steps alone", human_days(e.days));
+  add("with failures and checkpoints", e.days_with_failures ? human_days(*e.days_with_failures) : "it does not end");
+  if (e.device_hours && *e.device_hours >= 1) add("device-hours", human_quantity(*e.device_hours));
+  if (e.cost) add("cost", fmt::format("{} at ${:g} a device-hour", human_cost(*e.cost), e.run.price_per_device_hour));
+  if (e.energy_mwh) add("energy", human_energy(*e.energy_mwh));
   if (e.failures)
-    add("failures expected", fmt::format("{:.3g}, one every {}", *e.failures, human_duration(e.mtbf_hours * 3600)));
+    add("failures expected",
+        fmt::format("{}, one every {}", *e.failures < 0.01 ? "fewer than 0.01" : fmt::format("{:.3g}", *e.failures),
+                    human_duration(e.mtbf_hours * 3600)));
   if (!e.saves_between()) {
     add("checkpoint", "at the end only: none is due before it");
     page.table(table);

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 #include "view/page.h"
 
 namespace sextant {
@@ -17,11 +18,11 @@ std::string step_time(double seconds) {
 }
 
 std::string days_text(const Economics& run) {
-  return run.days_with_failures ? fmt::format("{:.3g} days", *run.days_with_failures) : "it does not end";
+  return run.days_with_failures ? human_days(*run.days_with_failures) : "it does not end";
 }
 
 std::string cost_text(const Economics& run) {
-  return run.cost ? "$" + human_quantity(*run.cost) : "not known";
+  return run.cost ? human_cost(*run.cost) : "not known";
 }
 
 void answer(Page& page, const SearchResult& result) {
@@ -43,7 +44,7 @@ void answer(Page& page, const SearchResult& result) {
 PageTable layouts_table(const std::vector<Candidate>& layouts) {
   bool run = !layouts.empty() && layouts.front().economics.has_value();
   PageTable table{.heads = {{""}, {"a step"}, {"memory"}, {"MFU"}, {"tokens/s/device"}}, .rows = {}};
-  if (run) table.heads.push_back({"days"}), table.heads.push_back({"cost"});
+  if (run) table.heads.push_back({"the run"}), table.heads.push_back({"cost"});
   for (const char* words : {"where the time goes", "what hurts", "behind the config"})
     table.heads.push_back({words, true});
   for (const Candidate& c : layouts) {

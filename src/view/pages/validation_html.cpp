@@ -63,10 +63,9 @@ void scatter(Page& page, const Validation& validation) {
                         .tooltip = title_of(row)});
   }
   page.section("Predicted against measured");
-  page.pictures(
-      {scatter_svg(points, {.title = "step time of judged runs"}),
-       scatter_svg(points, {.title = "and their errors", .of = ScatterOf::errors})},
-      "Judged: dense, graded A, in 16 bits, with shape, layout and batch given. Point at a mark for its run.");
+  page.pictures({scatter_svg(points, {.title = "step time of judged runs"}),
+                 scatter_svg(points, {.title = "and their errors", .of = ScatterOf::errors})},
+                "Judged: dense, graded A, with shape, layout and batch given. Point at a mark for its run.");
 }
 
 void breakdown(Page& page, const std::string& what, const std::map<std::string, ErrorSummary>& fitted,
@@ -138,7 +137,7 @@ void every_run(Page& page, const Validation& validation) {
 }  // namespace
 
 std::string validation_html(const Validation& validation, const ValidationFigures& tables,
-                            const ValidationFigures& fitted) {
+                            const ValidationFigures& fitted, const PageOrigin& origin) {
   Page page("Predictions against published runs");
   page.lead(fmt::format("{} runs; {} can be converted; of the {} judged, {} are predicted.", fitted.rows,
                         fitted.converted, fitted.judged, fitted.judged_converted));
@@ -150,6 +149,7 @@ std::string validation_html(const Validation& validation, const ValidationFigure
   not_predicted(page, validation);
   assumed(page, validation);
   every_run(page, validation);
+  page.made_by(origin);
   return std::move(page).finish();
 }
 

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "validate/validation_figures.h"
+#include "view/page.h"
 
 namespace sextant {
 
 // `validation` holds the predictions that `fitted` sums up; `tables` are the errors without any fitted figure.
 std::string validation_html(const Validation& validation, const ValidationFigures& tables,
-                            const ValidationFigures& fitted);
+                            const ValidationFigures& fitted, const PageOrigin& origin);
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "laws/quantity.h"
+#include "laws/run_amounts.h"
 #include "view/bars_svg.h"
 #include "view/page.h"
 
@@ -45,7 +46,7 @@ PageTable table_of(const WhatIf& answer) {
                             {"against the first"},
                             {"MFU"},
                             {"memory"},
-                            {"days"},
+                            {"the run"},
                             {"cost"},
                             {"$ for 1M tokens"},
                             {"layout, behind the config", true}},
@@ -63,8 +64,9 @@ PageTable table_of(const WhatIf& answer) {
     table.rows.push_back(
         {row.change, short_seconds(plan.layout.seconds), interval_text(plan), human_quantity(plan.tokens_per_s()),
          &row == &answer.rows.front() ? "" : against, fmt::format("{:.3g} %", 100 * plan.layout.mfu),
-         human(Bytes{plan.layout.peak_bytes}), digits(run ? run->days_with_failures : std::nullopt),
-         run && run->cost ? "$" + human_quantity(*run->cost) : "–", digits(plan.cost_per_million()),
+         human(Bytes{plan.layout.peak_bytes}),
+         run && run->days_with_failures ? human_days(*run->days_with_failures) : "–",
+         run && run->cost ? human_cost(*run->cost) : "–", digits(plan.cost_per_million()),
          row.remark.empty() ? plan.layout.overrides : fmt::format("{} ({})", plan.layout.overrides, row.remark)});
   }
   return table;
