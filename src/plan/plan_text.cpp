@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include <algorithm>
 
 #include "cost/price.h"
@@ -115,18 +113,12 @@ std::string traffic_text(const RunPlan& p) {
   return out;
 }
 
-// With as many digits as it deserves: two.
 std::string interval_text(const StepTime& s) {
-  auto rounded = [](double value) {
-    double unit = value > 0 ? std::pow(10, std::floor(std::log10(value)) - 1) : 1;
-    return unit * std::round(value / unit);
-  };
   const PredictionInterval& interval = *s.interval;
   double low = 1e3 * interval.low(s.seconds), high = 1e3 * interval.high(s.seconds);
   return fmt::format("  {:<36} {:>16} ms, by the errors of {} published runs, {} of them on this device\n",
                      fmt::format("{:.0f} % of measurements lie between", 100 * interval.share),
-                     fmt::format("{:.10g} and {:.10g}", rounded(low), rounded(high)), interval.rows,
-                     interval.of_device);
+                     fmt::format("{} and {}", two_digits(low), two_digits(high)), interval.rows, interval.of_device);
 }
 
 std::string time_text(const RunPlan& p) {

@@ -185,6 +185,11 @@ bool PredictionInterval::equal(double a, double b) const {
   return std::abs(std::log(a / b)) <= log_half;
 }
 
+std::string two_digits(double end) {
+  double unit = end > 0 ? std::pow(10, std::floor(std::log10(end)) - 1) : 1;
+  return fmt::format("{:.10g}", unit * std::round(end / unit));
+}
+
 IntervalModel::IntervalModel(std::vector<HeldOutError> errors)
     : errors_(std::move(errors)), scores_(scores_of(errors_, {})) {}
 

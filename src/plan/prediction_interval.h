@@ -53,6 +53,9 @@ struct PredictionInterval {
 
 constexpr double kIntervalShare = 0.8;
 
+// An end of an interval, with as many digits as it deserves: "5.3", "27000".
+std::string two_digits(double end);
+
 // An error over what is usual by the other sources.
 struct ErrorScore {
   double value = 0, weight = 0;

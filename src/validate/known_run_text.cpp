@@ -59,8 +59,8 @@ std::string known_runs_text(const std::vector<KnownRunResult>& results) {
     text += fmt::format("{:<36}{:>8}{:>11.4g}{:>10.4g}{:>9}{:>10.4g}{:>9}  {:<21}{:>9.0f}{:>9.0f}\n", r.run.name,
                         r.devices, r.measured_s, r.tables_s, signed_percent(r.tables_error()), r.fitted_s,
                         signed_percent(r.fitted_error()),
-                        fmt::format("{:.2g} to {:.2g}{}", r.interval.low(r.fitted_s), r.interval.high(r.fitted_s),
-                                    r.inside() ? "" : " (no)"),
+                        fmt::format("{} to {}{}", two_digits(r.interval.low(r.fitted_s)),
+                                    two_digits(r.interval.high(r.fitted_s)), r.inside() ? "" : " (no)"),
                         r.measured_tflops, r.tflops_per_device);
   auto inside = std::ranges::count_if(results, &KnownRunResult::inside);
   return text +
