@@ -38,7 +38,6 @@ RecomputeMode recompute_mode(const RunConfig& run) {
                    .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\""});
 }
 
-// Of everything that is not a product in fp8.
 // The share of products that are checked; that of collectives is not part of a Program, but needs the same executor.
 double checked_gemms(const RunConfig& run, const Target& target) {
   struct AskedCheck {
@@ -57,6 +56,7 @@ double checked_gemms(const RunConfig& run, const Target& target) {
   return run.train.check_gemms;
 }
 
+// Of everything that is not a product in fp8.
 DType precision_of(const RunConfig& run, const Target& target) {
   if (const BlockFormat* format = find_block_format(run.train.precision)) refuse_format(run, *format);
   if (run.train.precision == "auto" || find_fp8_recipe(run.train.precision)) return target.computes_in.front();

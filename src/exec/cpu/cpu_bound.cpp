@@ -200,7 +200,7 @@ class CpuBound final : public Bound {
     std::byte* scratch = bound.workspace;
     widen_f16(bound);
     bound.on_lane = lane_ && on_comm_lane(op);
-    bound.name = hash64(op.def->name, hash64(op.path));
+    bound.name = drawn_name_of(op);
     if (cpu_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());
     if (op.attrs.has("checked"))
       bound.check_scratch = scratch + cpu_scratch(op, types_of(bound.in), types_of(bound.out), team_.size()).check_at;

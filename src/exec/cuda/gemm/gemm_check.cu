@@ -19,7 +19,6 @@ namespace sextant {
 
 namespace {
 
-using cuda::kWholeWarp;
 using cuda::SuspectRows;
 using cuda::warp_sum;
 

@@ -9,7 +9,6 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cuda/gemm/gemm_check.h"
@@ -278,7 +277,7 @@ class CudaBound final : public Bound {
     } else if (bound.kernel->prepare)
       bound.prepared =
           bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
-    bound.name = hash64(op.def->name, hash64(op.path));
+    bound.name = drawn_name_of(op);
     if (!host && cuda_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());
     if (!host && op.attrs.has("checked"))
       bound.check_scratch =
