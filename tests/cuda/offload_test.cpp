@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "exec/cuda/runtime/cuda_executor.h"
+#include "nvme_here.h"
 #include "train/mesh_cases.h"
 #include "train/scratch_run.h"
 
@@ -74,6 +75,24 @@ TEST_F(OffloadOnCuda, StreamedWeightsGiveTheSameBits) {
       for (const char* file : {"model.safetensors", "optimizer.safetensors"})
         EXPECT_EQ(read_file(scratch_.root() / ("streamed-" + name) / "step-000020" / file),
                   read_file(scratch_.root() / ("plain-streamed-" + name) / "step-000020" / file));
+    }
+}
+
+// State in a file, and in bf16 the low halves of weights, which are drawn into it.
+TEST_F(OffloadOnCuda, StateOnNvmeGivesTheSameBits) {
+  if (auto why = why_no_nvme()) GTEST_SKIP() << *why;
+  for (const char* precision : {"train.precision=f32", "train.precision=bf16"})
+    for (const char* mesh : {"mesh.dp=1", "mesh.tp=2", "mesh.pp=2"}) {
+      SCOPED_TRACE(fmt::format("{} {}", precision, mesh));
+      std::string name = fmt::format("{}-{}", precision, mesh);
+      run("plain-" + name, {precision, mesh});
+      std::vector<std::string> on{precision, mesh, "offload.optimizer=true", "offload.to=nvme",
+                                  "offload.path=" + nvme_directory()};
+      if (precision == std::string_view("train.precision=bf16")) on.emplace_back("offload.weights=true");
+      run("nvme-" + name, on);
+      EXPECT_EQ(scratch_.losses("nvme-" + name), scratch_.losses("plain-" + name));
+      EXPECT_EQ(read_file(scratch_.root() / ("nvme-" + name) / "step-000020/optimizer.safetensors"),
+                read_file(scratch_.root() / ("plain-" + name) / "step-000020/optimizer.safetensors"));
     }
 }
 

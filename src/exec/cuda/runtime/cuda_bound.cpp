@@ -16,6 +16,7 @@
 #include "exec/cuda/runtime/fault_mailbox.h"
 #include "exec/cuda/runtime/fill.h"
 #include "exec/cuda/runtime/host_exchange.h"
+#include "exec/cuda/runtime/host_run.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/gemm_fault.h"
 #include "exec/op_place.h"
@@ -25,8 +26,11 @@
 
 namespace sextant {
 
-CudaArena::CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes)
-    : device_(device), bytes_(bytes), host_bytes_(host_bytes) {
+CudaArena::CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes, const FileSpace& file)
+    : device_(device),
+      file_(file.bytes > 0 ? std::make_unique<NvmeFile>(file) : nullptr),
+      bytes_(bytes),
+      host_bytes_(host_bytes) {
   device.use();
   if (host_bytes > 0) allocate_host();
   if (bytes == 0) return;
@@ -57,23 +61,12 @@ void CudaArena::allocate_host() {
 
 CudaArena::~CudaArena() {
   cudaSetDevice(device_.index());
+  file_.reset();
   if (host_data_) cudaFreeHost(host_data_);
   if (data_) cudaFree(data_);
 }
 
 namespace {
-
-// An op of the host, as the CUDA driver calls it in its turn on a stream. Its operands have one place for all
-// microbatches.
-struct HostRun {
-  const CpuKernel& kernel;
-  KernelCall call;
-
-  static void CUDART_CB run(void* run) {
-    const HostRun& self = *static_cast<const HostRun*>(run);
-    self.kernel.run(self.call);
-  }
-};
 
 struct BoundOp {
   const Op* op;
@@ -161,6 +154,8 @@ class CudaBound final : public Bound {
         rank_(parts.rank),
         wires_(parts.wires),
         addresses_(program, parts.rank, arena.data(), arena.host_data()),
+        file_(arena.file()),
+        host_window_(arena.host_data() ? arena.host_data() + program.host_arena.persistent : nullptr),
         host_team_(parts.host_team),
         stream_(parts.device.stream()),
         exchange_(stream_, kFetchesUnderWay) {
@@ -168,6 +163,8 @@ class CudaBound final : public Bound {
            program.arena_bytes);
     BUG_IF(arena.host_bytes() < program.host_arena.all, "{} bytes of the host for a program of {}", arena.host_bytes(),
            program.host_arena.all);
+    BUG_IF(arena.nvme_bytes() < program.nvme_arena.all, "a file of {} bytes for a program of {}", arena.nvme_bytes(),
+           program.nvme_arena.all);
     check_cuda(cudaStreamCreateWithFlags(&comm_stream_, cudaStreamNonBlocking), "a stream");
     check_cuda(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "an event");
     ops_.reserve(walk_.op_count());
@@ -204,6 +201,7 @@ class CudaBound final : public Bound {
   int rank() const override { return rank_; }
 
   void run(std::span<const Action> unit, Trace* trace) override {
+    failure_.rethrow();
     device_.use();
     Pass pass{.key = {}, .steps = walk_.steps(unit), .microbatches = {}};
     bool capturable = true;
@@ -236,6 +234,7 @@ class CudaBound final : public Bound {
   }
 
   void settle() override {
+    failure_.rethrow();
     for (BoundOp& op : ops_) {
       if (op.prepared)
         for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
@@ -245,21 +244,55 @@ class CudaBound final : public Bound {
 
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
     device_.use();
+    if (value.space == MemorySpace::nvme) return settled_file().write(source, file_place(value, source.size(), offset));
     exchange_.send(addresses_.place(value, source.size(), offset, microbatch), source);
   }
   void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
     device_.use();
+    if (value.space == MemorySpace::nvme)
+      return settled_file().read(destination, file_place(value, destination.size(), offset));
     exchange_.receive(destination, addresses_.place(value, destination.size(), offset, 0));
+    failure_.rethrow();  // nothing is read behind a step that has failed
   }
   void draw(const Value& value, const DrawnPiece& piece) override {
     device_.use();
+    if (value.space == MemorySpace::nvme) return draw_into_file(value, piece);
     fill_drawn(addresses_.place(value, static_cast<size_t>(value.local_bytes().n), 0, 0), value.dtype, piece, stream_);
     check_cuda(cudaGetLastError(), value.path);
   }
   int64_t fetch(const Value& scalar) override { return exchange_.fetch(addresses_.place(scalar, sizeof(float), 0, 0)); }
-  float collect(int64_t ticket) override { return exchange_.collect(ticket); }
+  float collect(int64_t ticket) override {
+    float number = exchange_.collect(ticket);
+    failure_.rethrow();
+    return number;
+  }
 
  private:
+  int64_t file_place(const Value& value, size_t bytes, int64_t offset) const {
+    return addresses_.place_in_file(value, bytes, offset);
+  }
+
+  // The file, when all that has been launched is done to it.
+  NvmeFile& settled_file() const {
+    check_cuda(cudaStreamSynchronize(comm_stream_), "the file of the nvme space");
+    check_cuda(cudaStreamSynchronize(stream_), "the file of the nvme space");
+    failure_.rethrow();
+    return *file_;
+  }
+
+  // By the device, in that part of the host's memory which values of the file pass through in a step.
+  void draw_into_file(const Value& value, const DrawnPiece& piece) {
+    const auto bytes = static_cast<size_t>(value.local_bytes().n);
+    BUG_IF(program_.host_arena.persistent + value.local_bytes().n > program_.host_arena.all,
+           "{} has no room on the host", value.path);
+    const std::span<std::byte> window(host_window_, bytes);
+    NvmeFile& file = settled_file();
+    file.read(window, file_place(value, bytes, 0));
+    fill_drawn(host_window_, value.dtype, piece, stream_);
+    check_cuda(cudaGetLastError(), value.path);
+    settled_file().write(window, file_place(value, bytes, 0));
+  }
+
   BoundOp bind_op(const Op& op, int32_t workspace) {
     const bool host = space_of(program_, op) == MemorySpace::host;
     BoundOp bound{&op,
@@ -273,7 +306,11 @@ class CudaBound final : public Bound {
       BUG_IF(!host_team_, "{} runs on the host, which has no threads for it", op.path);
       // The vectors keep their elements where they are when the op moves.
       KernelCall call{bound.in, bound.out, op.attrs, bound.workspace, *host_team_};
-      bound.on_host = std::make_unique<HostRun>(HostRun{cpu_kernel(*op.def), call});
+      const CpuKernel& kernel = cpu_kernel(*op.def);
+      std::unique_ptr<PreparedKernel> prepared;
+      if (kernel.prepare)
+        prepared = kernel.prepare({op, program_, rank_, addresses_.coordinate(), /*wire=*/nullptr, file_});
+      bound.on_host.reset(new HostRun{kernel, call, std::move(prepared), failure_});
     } else if (bound.kernel->prepare)
       bound.prepared =
           bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
@@ -511,6 +548,7 @@ class CudaBound final : public Bound {
   void show(const BoundOp& op, const Action& action) {
     std::vector<Tensor> outputs = op.out;
     std::vector<std::vector<std::byte>> copies;
+    if (!outputs.empty() && program_[op.op->outputs[0]].space == MemorySpace::nvme) return;  // seen where it was made
     for (Tensor& output : outputs) {
       std::vector<std::byte>& copy = copies.emplace_back(static_cast<size_t>(output.count() * size_of(output.dtype)));
       if (!copy.empty()) exchange_.receive(copy, output.data);
@@ -576,6 +614,9 @@ class CudaBound final : public Bound {
   int rank_;
   CudaWires* wires_;
   Addresses addresses_;
+  NvmeFile* file_;          // null where the Program keeps nothing in one
+  std::byte* host_window_;  // of the host's arena, behind what it keeps
+  HostFailure failure_;
   ThreadTeam* host_team_;
   cudaStream_t stream_, comm_stream_ = nullptr;
   cudaEvent_t fork_ = nullptr;

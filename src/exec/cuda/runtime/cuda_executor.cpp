@@ -89,11 +89,7 @@ class CudaExecutor final : public Executor {
     return target;
   }
   std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
-    if (file.bytes > 0)
-      throw UserError({.place = "offload.to",
-                       .got = "values cannot be kept on NVMe by runs on a GPU yet",
-                       .expected = "\"host\", or device=cpu"});
-    return std::make_unique<CudaArena>(device_, bytes, host_bytes);
+    return std::make_unique<CudaArena>(device_, bytes, host_bytes, file);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_unsupported(program);
