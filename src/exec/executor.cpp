@@ -1,5 +1,6 @@
 #include "exec/executor.h"
 
+#include <chrono>
 #include <vector>
 
 #include "base/f16.h"
@@ -42,6 +43,16 @@ void Bound::draw(const Value& value, const DrawnPiece& piece) {
     write_drawn<uint16_t>(*this, value, piece, low_half);
   else
     write_drawn<float>(*this, value, piece, [](float x) { return x; });
+}
+
+// Where run returns when the work is done, that moment is now.
+int64_t Executor::mark_time() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double Executor::seconds_between(int64_t earlier, int64_t later) const {
+  return 1e-9 * static_cast<double>(later - earlier);
 }
 
 }  // namespace sextant

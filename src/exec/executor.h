@@ -125,6 +125,11 @@ class Executor {
   // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is
   // done.
   virtual int steps_ahead() const { return 0; }
+  // Marks the moment when all that was issued so far is done. `seconds_between` waits for it; the last kMarksKept can
+  // be asked for.
+  static constexpr int kMarksKept = 8;
+  virtual int64_t mark_time();
+  virtual double seconds_between(int64_t earlier, int64_t later) const;
   // The largest arena there is room for, where the executor knows.
   virtual std::optional<Bytes> room() const { return std::nullopt; }
   // The same of the host's space; nothing where both are one memory, or the executor does not know.

@@ -101,6 +101,7 @@ class GradientHashes final : public OpObserver {
 Trainer::Trainer(const Parts& parts)
     : run_(parts.run),
       dataset_(parts.dataset),
+      executor_(parts.executor),
       group_(parts.group),
       rank_status_(parts.rank_status),
       clock_(parts.rank_status) {
@@ -124,8 +125,10 @@ Trainer::Trainer(const Parts& parts)
     losses_.push_back({paths.loss, true, counts(*train_.bound, paths.loss)});
     mtp_scales_.push_back(paths.scale);
   }
-  // Nothing may build on a step before it is known that its update was made.
-  steps_ahead_ = repeat_.empty() ? parts.executor.steps_ahead() : 0;
+  // Nothing may build on a step before it is known that its update was made. A check that fails ends the run within a
+  // step: those before it are recorded by then.
+  bool alone = !repeat_.empty() || run_.train.check_gemms > 0;
+  steps_ahead_ = alone ? 0 : parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
@@ -181,7 +184,10 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
 
 void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
-  if (steps_under_way() == 0) last_finish_s_ = now_s();
+  if (steps_under_way() == 0) {
+    last_finish_s_ = now_s();
+    if (steps_ahead_ > 0) last_end_ = executor_.mark_time();
+  }
   clock_.resume();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
@@ -198,6 +204,14 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
              .flips_gemm = std::exchange(flip_gemm_next_, false),
              .flips_message = std::exchange(flip_message_next_, false)};
   issue(runner_of(begun), begun, trace);
+  if (steps_ahead_ > 0) begun.end = executor_.mark_time();
+}
+
+// A host that runs ahead may see the end of a step late, when it has issued most of the next: then the device's clock
+// counts.
+double Trainer::seconds_of(const Begun& begun) {
+  const double now = now_s(), by_host = now - std::exchange(last_finish_s_, now);
+  return steps_ahead_ == 0 ? by_host : executor_.seconds_between(std::exchange(last_end_, begun.end), begun.end);
 }
 
 void Trainer::write_feeds(Bound& bound, const Begun& begun) {
@@ -416,7 +430,7 @@ StepMetrics Trainer::finish_step() {
   for (size_t i = 0; i < mtp_scales_.size(); ++i)
     mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
-  double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
+  const double seconds = seconds_of(begun);
   if (steps_under_way() == 0) clock_.pause();
   auto times_of_ranks = [&](size_t which) {
     std::vector<double> list;

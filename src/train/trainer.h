@@ -119,6 +119,7 @@ class Trainer {
     int64_t lost_rows;                  // ticket, where rows may be lost; that of the rounds needed follows
     std::optional<int64_t> loss_scale;  // ticket, where losses are scaled
     std::optional<int64_t> noise;       // ticket of the squares of small gradients; that of the full one follows
+    int64_t end = 0;                    // a mark of the executor, where steps are issued ahead
     bool measures = false;              // its tensors
     TensorParts tensors;                // what it measured
   };
@@ -134,6 +135,7 @@ class Trainer {
   void write_feeds(Bound& bound, const Begun& begun);
   void issue(Runner& runner, Begun& begun, Trace* trace);
   Collected collect(Runner& runner, Begun& begun);
+  double seconds_of(const Begun& begun);  // since the step before it ended; once for each, in order
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
   std::optional<double> note_noise(const Collected& numbers);
   bool measures(int64_t step) const { return measure_ && step % run_.log.tensor_stats_every == 0; }
@@ -151,6 +153,7 @@ class Trainer {
 
   const RunConfig& run_;
   const Dataset& dataset_;
+  Executor& executor_;
   HostGroup& group_;
   RankStatus* rank_status_;
   std::unique_ptr<Arena> arena_;
@@ -179,6 +182,7 @@ class Trainer {
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
   double last_finish_s_ = 0;
+  int64_t last_end_ = 0;  // a mark of the executor
   StepClock clock_;
   int64_t slow_input_ms_ = 0;
   std::unique_ptr<Feeder> evaluate_feeder_;  // of validation data, where there is some

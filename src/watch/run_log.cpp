@@ -40,11 +40,19 @@ std::string time_text(std::string_view time) {
   return text;
 }
 
+// A supervisor records a restart when it sees the run go on, which may be some checkpoints later: it is told behind the
+// failure that it answers.
 std::vector<LogEntry> entries_of(const WatchedRun& run) {
   std::vector<LogEntry> entries;
-  for (const RunEvent& event : run.events())
-    entries.push_back({time_text(event.time), event.step ? std::to_string(*event.step) : "",
-                       std::string(name_of(event.kind)), loss_text(run.columns(), event), event.text});
+  size_t behind_failure = 0;
+  for (const RunEvent& event : run.events()) {
+    LogEntry entry{time_text(event.time), event.step ? std::to_string(*event.step) : "",
+                   std::string(name_of(event.kind)), loss_text(run.columns(), event), event.text};
+    size_t at = event.kind == EventKind::restart && behind_failure > 0 ? behind_failure : entries.size();
+    entries.insert(entries.begin() + static_cast<ptrdiff_t>(at), std::move(entry));
+    if (event.kind == EventKind::failure) behind_failure = entries.size();
+    if (event.kind == EventKind::restart) behind_failure = 0;
+  }
   return entries;
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <regex>
-#include <sstream>
 
 #include "base/files.h"
 #include "checkout.h"
@@ -25,20 +24,6 @@ std::string with_open_numbers(std::string text, const std::string& place) {
   return text;
 }
 
-// The supervisor writes its line when it sees the run go on, which may be a checkpoint later.
-std::string restart_behind_failure(const std::string& text) {
-  std::istringstream lines(text);
-  std::string out, restart;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("**restart**") != line.npos) restart = line + "\n";
-  lines = std::istringstream(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("**restart**") == line.npos) out += line + "\n";
-    if (line.find("**failure**") != line.npos) out += restart;
-  }
-  return out;
-}
-
 TEST(Logbook, TellsTheStoryOfARun) {
   ScratchPlace place("logbook");
   std::string settings = fmt::format(
@@ -55,7 +40,7 @@ TEST(Logbook, TellsTheStoryOfARun) {
   ASSERT_EQ(changed.code, 0) << changed.output;
   Outcome log = run_command("log " + (place / "run"));
   ASSERT_EQ(log.code, 0) << log.output;
-  EXPECT_EQ(restart_behind_failure(with_open_numbers(log.output, place.path().string())),
+  EXPECT_EQ(with_open_numbers(log.output, place.path().string()),
             read_file(std::string(checkout::kSources) + "/tests/fixtures/logbook/logbook.md"));
 }
 

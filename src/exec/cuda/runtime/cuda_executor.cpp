@@ -9,6 +9,7 @@
 #include "exec/cuda/runtime/cuda_bound.h"
 #include "exec/cuda/runtime/devices.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "exec/cuda/runtime/time_marks.h"
 #include "targets/cuda/cuda_target.h"
 
 namespace sextant {
@@ -101,6 +102,13 @@ class CudaExecutor final : public Executor {
   }
 
   int steps_ahead() const override { return 1; }
+  int64_t mark_time() override {
+    device_.use();
+    return marks_.mark();
+  }
+  double seconds_between(int64_t earlier, int64_t later) const override {
+    return marks_.seconds_between(earlier, later);
+  }
   std::optional<Bytes> room() const override {
     device_.use();
     size_t free = 0, total = 0;
@@ -118,6 +126,7 @@ class CudaExecutor final : public Executor {
 
  private:
   CudaDevice device_;
+  TimeMarks marks_{device_.stream(), kMarksKept};
   int rank_;
   int host_threads_;
   std::unique_ptr<ThreadTeam> host_team_;
