@@ -60,8 +60,8 @@ def train(asked, config, steps, settings, out):
 def step_seconds(asked, settings, folder):
     """Of the processor, and by the clock."""
     out = os.path.join(folder, "run")
-    used = {}
-    for steps in (WARM_UP, WARM_UP + asked.steps):
+    used = {WARM_UP: 0}
+    for steps in (WARM_UP, WARM_UP + asked.steps) if asked.device == "cpu" else (WARM_UP + asked.steps,):
         code, said, used[steps] = train(asked, asked.config, steps,
                                         [f"data.cache={os.path.join(folder, 'cache')}", *settings], out)
         if code != 0:
@@ -74,7 +74,8 @@ def step_seconds(asked, settings, folder):
 def print_costs(asked, folder):
     print(f"{asked.config}, {asked.steps} steps, {asked.turns} turns, {platform.machine()} with {os.cpu_count()} cores\n")
     measured = SIDES if asked.device == "cpu" else [("one GPU", ON_GPU, SIDES[0][2])]
-    step_seconds(asked, [*asked.settings, *measured[0][1]], folder)  # which makes the cache
+    if asked.device == "cpu":
+        step_seconds(asked, [*asked.settings, *measured[0][1]], folder)  # which makes the cache
     for title, base, sides in measured:
         least = {}
         for _ in range(asked.turns):

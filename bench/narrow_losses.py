@@ -1,10 +1,12 @@
 """What training loses by narrower numbers: fp8 products, optimizer states and weights in fewer bits, each beside bf16 products with f32 states.
 
-  bench/narrow_losses.py [--preset NAME] [--kinds NAME,...] [--seeds N] [--steps N] [--at-once N] [--device cuda] [--sextant FILE] [KEY=VALUE…]
+  bench/narrow_losses.py [--preset NAME] [--kinds NAME,...] [--seeds N] [--kind-seeds N] [--steps N] [--at-once N] [--device cuda] [--sextant FILE]
+                         [KEY=VALUE…]
 
-Runs of one seed have the same weights, data and order. The reference (`bf16`) is trained with every seed, the other kinds with the first. Prints for
-each run the mean loss of its last 100 steps, its distance from the reference of its seed, that beside the spread of the reference's seeds, the bytes
-of the arena and tokens/s (of runs that share the device where --at-once is more than 1). Trailing KEY=VALUE go to every run.
+Runs of one seed have the same weights, data and order. The reference (`bf16`) is trained with every seed, the other kinds with the first, or the
+first N. Prints for each run the mean loss of its last 100 steps, its distance from the reference of its seed, that beside the spread of the
+reference's seeds, the bytes of the arena and tokens/s (of runs that share the device where --at-once is more than 1); for kinds with several seeds
+the mean of their distances. Trailing KEY=VALUE go to every run: `data.train=FILE.jsonl` trains on another text than the built-in stories.
 """
 import argparse
 import concurrent.futures
@@ -62,6 +64,7 @@ def main():
     parser.add_argument("--preset", default="gpt2")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[kind for kind in KINDS if kind != REFERENCE])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--kind-seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--device", default="cuda")
@@ -71,6 +74,8 @@ def main():
     for kind in arguments.kinds:
         if kind not in KINDS:
             parser.error(f"--kinds: no {kind}; there are {', '.join(KINDS)}")
+    if not 1 <= arguments.kind_seeds <= arguments.seeds:
+        parser.error(f"--kind-seeds: {arguments.kind_seeds}; 1 to {arguments.seeds}, those that the reference has")
     last = min(100, arguments.steps)
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
@@ -86,7 +91,7 @@ def main():
                     "speed": sum(step["tokens_per_s"] for step in steps[-last:]) / last}
 
         seeds = range(1, arguments.seeds + 1)
-        wanted = [(REFERENCE, seed) for seed in seeds] + [(kind, 1) for kind in arguments.kinds]
+        wanted = [(REFERENCE, seed) for seed in seeds] + [(kind, seed) for kind in arguments.kinds for seed in seeds[:arguments.kind_seeds]]
         print(f"{arguments.preset}, {arguments.steps} steps, the mean loss of the last {last}")
         print(f"{'kind':26}{'seed':>5}{'loss':>10}{'distance':>12}{'of the spread':>15}{'arena bytes':>18}{'tokens/s':>12}")
         with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
@@ -95,10 +100,14 @@ def main():
                 results[kind, seed] = row
                 references = [results[REFERENCE, s]["loss"] for s in seeds if (REFERENCE, s) in results]
                 spread = max(references) - min(references)
-                distance = row["loss"] - references[0]
-                compared = (f"{100 * distance / references[0]:>+10.3f} %{abs(distance) / spread if spread else float('nan'):>15.2f}"
+                row["distance"] = row["loss"] - results[REFERENCE, seed]["loss"]
+                row["percent"] = 100 * row["distance"] / results[REFERENCE, seed]["loss"]
+                compared = (f"{row['percent']:>+10.3f} %{abs(row['distance']) / spread if spread else float('nan'):>15.2f}"
                             if kind != REFERENCE else " " * 27)
                 print(f"{kind:26}{seed:>5}{row['loss']:>10.5f}{compared}{row['arena']:>18,}{row['speed']:>12.0f}", flush=True)
+        for kind in arguments.kinds if arguments.kind_seeds > 1 else []:
+            distances = [results[kind, seed]["percent"] for seed in seeds[:arguments.kind_seeds]]
+            print(f"{kind}: mean distance {sum(distances) / len(distances):+.3f} % over {len(distances)} seeds")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,12 @@ class Run {
     Switches::Asked asked;
     const int64_t last = last_step();
     while (state_.step < last && !is_diverged() && !is_range_test_over() && !(asked = asked_of_all(stop)).stop) {
-      begin_step();
+      try {
+        begin_step();
+      } catch (const Corruption&) {
+        while (group_.size() == 1 && trainer_.steps_under_way() > 1) record(finish_step());  // those before it are done
+        throw;
+      }
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
       // of it.
       bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == last ||

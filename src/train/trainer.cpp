@@ -125,9 +125,9 @@ Trainer::Trainer(const Parts& parts)
     losses_.push_back({paths.loss, true, counts(*train_.bound, paths.loss)});
     mtp_scales_.push_back(paths.scale);
   }
-  // Nothing may build on a step before it is known that its update was made. A check that fails ends the run within a
-  // step: those before it are recorded by then.
-  bool alone = !repeat_.empty() || run_.train.check_gemms > 0;
+  // Nothing may build on a step before it is known that its update was made. A check that fails ends a rank within a
+  // step, and the numbers of steps before it take all ranks to collect.
+  bool alone = !repeat_.empty() || (run_.train.check_gemms > 0 && group_.size() > 1);
   steps_ahead_ = alone ? 0 : parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {

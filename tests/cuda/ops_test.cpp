@@ -267,6 +267,40 @@ void add_fp8_cases(std::vector<Case>& cases) {
   }
 }
 
+// Sequences of several tiles of keys, and queries of several warps: some tiles are seen whole, some in part, some not
+// at all.
+void add_logit_cases(std::vector<Case>& cases) {
+  struct Sizes {
+    int64_t length, heads, kv_heads, dim;
+  };
+  for (auto [length, heads, kv_heads, dim] :
+       {Sizes{300, 4, 2, 64}, {530, 2, 1, 128}, {257, 3, 3, 40}, {200, 2, 2, 192}}) {
+    std::string name = fmt::format("{}_{}_{}", length, heads, dim);
+    TensorType qkv = f64({2, length, (heads + 2 * kv_heads) * dim});
+    Attrs whole{{"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", dim}};
+    Attrs window = whole, alibi = whole, chunk = whole;
+    window.set("window", 90);
+    alibi.set("alibi", 1);
+    chunk.set("chunk", 128);
+    cases.push_back({&ops::attention_logits, {name, {qkv}, whole}});
+    cases.push_back({&ops::attention_logits, {name + "_window", {qkv}, window}});
+    cases.push_back({&ops::attention_logits, {name + "_alibi", {qkv}, alibi}});
+    TensorType begins{DType::i32, {2, length}};
+    cases.push_back({&ops::attention_logits, {name + "_documents", {qkv, begins}, chunk, length}});
+  }
+}
+
+// Statistics of more elements than one block takes, whole pieces and others.
+void add_statistics_cases(std::vector<Case>& cases) {
+  for (GlobalShape shape : {GlobalShape{3, 4096, 8}, GlobalShape{3, 4097, 3}}) {
+    std::string name = shape[1] % 2 == 0 ? "many" : "odd";
+    Attrs range{{"zero_below", 0.1}, {"largest", 0.5}};
+    cases.push_back({&ops::tensor_statistics, {name, {f64(shape)}, range}});
+    cases.push_back({&ops::rounding_statistics, {name, {f64(shape), {DType::e4m3, shape}}, {}}});
+    cases.push_back({&ops::change_statistics, {name, {f64(shape), f64(shape)}, {}}});
+  }
+}
+
 // Statistics, too, read a tensor in fp8, behind the one that it was made from.
 bool multiplies_fp8(const Case& c) {
   return !c.example.inputs.empty() && is_fp8(c.example.inputs.front().dtype);
@@ -300,6 +334,8 @@ std::vector<Case> all_cases() {
   add_vocabulary_cases(cases);
   add_expert_cases(cases);
   add_fp8_cases(cases);
+  add_logit_cases(cases);
+  add_statistics_cases(cases);
   for (Case& c : cases)
     if (runs_here(*c.def) && has_sizes_of_units(c)) runnable.push_back(std::move(c));
   return runnable;

@@ -8,8 +8,9 @@ namespace sextant::cuda {
 
 constexpr int kMostSuspects = 4;  // rows that are computed again, of one product
 
-// Their number, which they are, and whether one was reported.
+// Their number, which they are, and whether one was reported; before them what the bias is to every row.
 struct SuspectRows {
+  double bias, bias_squares;
   int32_t count;
   int32_t rows[kMostSuspects];
   int32_t reported;

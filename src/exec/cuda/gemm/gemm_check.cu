@@ -24,7 +24,8 @@ using cuda::warp_sum;
 
 constexpr int kCheckThreads = 256;
 constexpr int kCheckWarps = kCheckThreads / 32;
-constexpr int64_t kLinesOfSlice = 256;  // that a block of sums over columns reads
+constexpr int64_t kLinesOfSlice = 1024;  // that a block of sums over columns reads
+constexpr int kLinesAtOnce = 8;          // by one warp, so that weights are read once for all of them
 
 enum class ScaleOrder : uint8_t {
   none,
@@ -117,42 +118,104 @@ __global__ void __launch_bounds__(kCheckThreads) draw_signs(uint64_t seed, doubl
   if (i < count) signs[i] = sign_of(seed, i);
 }
 
-// A warp sums a line.
+// V neighbouring numbers of a line, read at once.
+template <class T, int V>
+struct alignas(sizeof(T) * V) Neighbours {
+  T numbers[V];
+};
+
+// Of V numbers at once where they fill a read of 16 bytes, or 8 of fp8. Tiles of scales are multiples of that.
 template <class T>
-__global__ void __launch_bounds__(kCheckThreads)
-    sum_lines(const __grid_constant__ StoredLines x, Weights w, LineSums out) {
-  int64_t line = static_cast<int64_t>(blockIdx.x) * kCheckWarps + threadIdx.x / 32;
-  if (line >= x.lines) return;
-  double sum = 0, squares = 0;
-#pragma unroll 4
-  for (int64_t i = threadIdx.x % 32; i < x.width; i += 32) {
-    double v = x.number<T>(line, i);
-    sum += v * w.sums[i];
-    squares += w.squares ? v * v * w.squares[i] : v * v;
-  }
-  sum = warp_sum(sum);
-  squares = warp_sum(squares);
-  if (threadIdx.x % 32 != 0) return;
-  out.sums[line] = sum;
-  out.squares[line] = squares;
+constexpr int kNeighbours = sizeof(T) == 4 ? 4 : 8;
+
+template <class T>
+bool has_neighbours(const StoredLines& x) {
+  constexpr int64_t wide = kNeighbours<T>;
+  return x.width % wide == 0 && x.stride % wide == 0 &&
+         reinterpret_cast<uintptr_t>(x.data) % sizeof(Neighbours<T, kNeighbours<T>>) == 0;
 }
 
-// A thread sums a column of a slice of the lines; slices are added up in any order. `out` holds zeros before.
-template <class T>
+template <class T, int V>
+__device__ void read_numbers(const StoredLines& x, int64_t line, int64_t i, double (&v)[V]) {
+  const auto raw = *reinterpret_cast<const Neighbours<T, V>*>(static_cast<const T*>(x.data) + line * x.stride + i);
+  const double scale = x.order == ScaleOrder::none ? 1 : x.scale(line, i);
+#pragma unroll
+  for (int j = 0; j < V; ++j) v[j] = static_cast<double>(static_cast<float>(raw.numbers[j])) * scale;
+}
+
+// kLines lines from `first` on, by a warp; those behind the last say what the last says.
+template <class T, int V, int kLines>
+__device__ void sum_by_warp(const StoredLines& x, const Weights& w, int64_t first, double (&sums)[kLines],
+                            double (&squares)[kLines]) {
+  for (int64_t i = threadIdx.x % 32 * V; i < x.width; i += 32 * V) {
+    double of_sums[V], of_squares[V];
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      of_sums[j] = w.sums[i + j];
+      of_squares[j] = w.squares ? w.squares[i + j] : 1;
+    }
+#pragma unroll
+    for (int line = 0; line < kLines; ++line) {
+      double v[V];
+      read_numbers<T, V>(x, min(first + line, x.lines - 1), i, v);
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        sums[line] += v[j] * of_sums[j];
+        squares[line] += v[j] * v[j] * of_squares[j];
+      }
+    }
+  }
+#pragma unroll
+  for (int line = 0; line < kLines; ++line) {
+    sums[line] = warp_sum(sums[line]);
+    squares[line] = warp_sum(squares[line]);
+  }
+}
+
+template <int kLines>
+__device__ int64_t first_line_of_warp() {
+  return (static_cast<int64_t>(blockIdx.x) * kCheckWarps + threadIdx.x / 32) * kLines;
+}
+
+template <class T, int V, int kLines>
+__global__ void __launch_bounds__(kCheckThreads)
+    sum_lines(const __grid_constant__ StoredLines x, Weights w, LineSums out) {
+  const int64_t first = first_line_of_warp<kLines>();
+  if (first >= x.lines) return;
+  double sums[kLines] = {}, squares[kLines] = {};
+  sum_by_warp<T, V>(x, w, first, sums, squares);
+#pragma unroll
+  for (int line = 0; line < kLines; ++line)
+    if (threadIdx.x % 32 == line && first + line < x.lines) {
+      out.sums[first + line] = sums[line];
+      out.squares[first + line] = squares[line];
+    }
+}
+
+// A thread sums V columns of every 8th line of a slice; these sums are added up in any order. `out` holds zeros before.
+template <class T, int V>
 __global__ void __launch_bounds__(kCheckThreads)
     sum_columns_of(const __grid_constant__ StoredLines x, Weights w, LineSums out) {
-  int64_t column = static_cast<int64_t>(blockIdx.x) * kCheckThreads + threadIdx.x;
+  const int64_t column = (static_cast<int64_t>(blockIdx.x) * 32 + threadIdx.x % 32) * V;
   if (column >= x.width) return;
-  int64_t begin = blockIdx.y * kLinesOfSlice, end = min(x.lines, begin + kLinesOfSlice);
-  double sum = 0, squares = 0;
-#pragma unroll 4
-  for (int64_t line = begin; line < end; ++line) {
-    double v = x.number<T>(line, column);
-    sum += v * w.sums[line];
-    squares += w.squares ? v * v * w.squares[line] : v * v;
+  const int64_t begin = blockIdx.y * kLinesOfSlice, end = min(x.lines, begin + kLinesOfSlice);
+  double sums[V] = {}, squares[V] = {};
+#pragma unroll 2
+  for (int64_t line = begin + threadIdx.x / 32; line < end; line += kCheckWarps) {
+    double v[V];
+    read_numbers<T, V>(x, line, column, v);
+    const double of_sums = w.sums[line], of_squares = w.squares ? w.squares[line] : 1;
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      sums[j] += v[j] * of_sums;
+      squares[j] += v[j] * v[j] * of_squares;
+    }
   }
-  atomicAdd(out.sums + column, sum);
-  atomicAdd(out.squares + column, squares);
+#pragma unroll
+  for (int j = 0; j < V; ++j) {
+    atomicAdd(out.sums + column + j, sums[j]);
+    atomicAdd(out.squares + column + j, squares[j]);
+  }
 }
 
 // Everything that rows are judged by.
@@ -186,42 +249,34 @@ struct Judged {
   }
 };
 
+// c·x of a row, and its squares.
 struct RowSums {
-  double sum, squares, bias, bias_squares;
+  double sum, squares;
 };
 
-// c·x and bias·x of a row, by a warp.
-template <class T>
-__device__ RowSums row_sums_of(const Judged& j, int64_t row) {
-  RowSums s{};
-#pragma unroll 4
-  for (int64_t i = threadIdx.x % 32; i < j.n; i += 32) {
-    double v = j.c.number<T>(row, i), sign = j.signs[i];
-    s.sum += v * sign;
-    s.squares += v * v;
-    if (!j.bias) continue;
-    double bias = j.bias_at(i);
-    s.bias += bias * sign;
-    s.bias_squares += bias * bias;
-  }
-  return {warp_sum(s.sum), warp_sum(s.squares), warp_sum(s.bias), warp_sum(s.bias_squares)};
-}
-
-template <class T>
-__global__ void __launch_bounds__(kCheckThreads) find_suspects(const __grid_constant__ Judged j) {
-  int64_t row = static_cast<int64_t>(blockIdx.x) * kCheckWarps + threadIdx.x / 32;
-  if (row >= j.m) return;
-  RowSums got = row_sums_of<T>(j, row);
-  if (threadIdx.x % 32 != 0) return;
+__device__ bool looks_wrong(const Judged& j, int64_t row, const RowSums& got) {
   double before = j.adds ? j.before[row] : 0, before_squares = j.adds ? j.before_squares[row] : 0;
-  double norms = sqrt(j.squares[row]) + sqrt(got.squares) + sqrt(got.bias_squares) + sqrt(before_squares);
+  double norms = sqrt(j.squares[row]) + sqrt(got.squares) + sqrt(j.suspects->bias_squares) + sqrt(before_squares);
   double own = static_cast<double>(j.n + j.k);
   double usual = kSpreadOfRow * ((j.roundoff * sqrt(j.roundings) + kRoundoffOfCheck * sqrt(own)) * norms +
                                  j.narrowing * sqrt(got.squares)) +
                  static_cast<double>(j.n) * j.least;
-  if (fabs(got.sum - (j.expected[row] + got.bias + before)) <= usual) return;
-  int at = atomicAdd(&j.suspects->count, 1);
-  if (at < cuda::kMostSuspects) j.suspects->rows[at] = static_cast<int32_t>(row);
+  return !(fabs(got.sum - (j.expected[row] + j.suspects->bias + before)) <= usual);
+}
+
+template <class T, int V, int kLines>
+__global__ void __launch_bounds__(kCheckThreads) find_suspects(const __grid_constant__ Judged j) {
+  const int64_t first = first_line_of_warp<kLines>();
+  if (first >= j.m) return;
+  double sums[kLines] = {}, squares[kLines] = {};
+  sum_by_warp<T, V>(j.c, Weights{j.signs, nullptr}, first, sums, squares);
+#pragma unroll
+  for (int line = 0; line < kLines; ++line) {
+    const int64_t row = first + line;
+    if (threadIdx.x % 32 != line || row >= j.m || !looks_wrong(j, row, {sums[line], squares[line]})) continue;
+    int at = atomicAdd(&j.suspects->count, 1);
+    if (at < cuda::kMostSuspects) j.suspects->rows[at] = static_cast<int32_t>(row);
+  }
 }
 
 // (1) of exec/gemm_fault.h, a thread for each column.
@@ -246,19 +301,20 @@ __device__ void judge_elements(const Judged& j, int64_t row) {
 template <class T>
 __device__ void judge_sum(const Judged& j, int64_t row) {
   if (blockIdx.x != 0 || threadIdx.x >= 32) return;
-  RowSums got = row_sums_of<T>(j, row);
+  double sum[1] = {}, squares[1] = {};
+  sum_by_warp<T, 1>(j.c, Weights{j.signs, nullptr}, row, sum, squares);
   double terms = 0;
   for (int64_t i = threadIdx.x; i < j.k; i += 32) terms += fabs(j.a_at(row, i)) * sqrt(j.b_squares[i]);
   terms = warp_sum(terms);
   if (threadIdx.x != 0) return;
-  double norms = terms + sqrt(got.bias_squares) + sqrt(j.before_squares[row]);
+  double norms = terms + sqrt(j.suspects->bias_squares) + sqrt(j.before_squares[row]);
   double all = sqrt(static_cast<double>(j.n)) * norms;
   if (!(all < j.largest / 2)) return;
-  double t = j.roundings * j.roundoff, expected = j.expected[row] + got.bias + j.before[row];
+  double t = j.roundings * j.roundoff, expected = j.expected[row] + j.suspects->bias + j.before[row];
   double allowed = kHoeffding * (t / (1 - t) * norms + j.narrowing * norms * (1 + t)) +
                    4 * static_cast<double>(j.n + j.k + 4) * kRoundoffOfCheck * all + static_cast<double>(j.n) * j.least;
-  if (fabs(got.sum - expected) <= allowed) return;
-  j.report({1, j.op, row, -1, got.sum, expected, allowed});
+  if (fabs(sum[0] - expected) <= allowed) return;
+  j.report({1, j.op, row, -1, sum[0], expected, allowed});
 }
 
 template <class T>
@@ -299,6 +355,18 @@ __global__ void __launch_bounds__(kCheckThreads) flip_largest(const __grid_const
 
 unsigned blocks_for(int64_t count, int64_t each) {
   return static_cast<unsigned>(ceil_div(count, each));
+}
+
+// Calls body.template operator()<V, kLines>(): several lines by a warp where there are enough for all warps.
+template <class T, class Body>
+void for_lines_at_once(const StoredLines& x, const Body& body) {
+  constexpr int64_t kManyLines = 8192;
+  if (!has_neighbours<T>(x))
+    body.template operator()<1, 1>();
+  else if (x.lines < kManyLines)
+    body.template operator()<kNeighbours<T>, 1>();
+  else
+    body.template operator()<kNeighbours<T>, kLinesAtOnce>();
 }
 
 struct TypeRounding {
@@ -389,8 +457,13 @@ class GemmInspection {
                   .suspects = suspects,
                   .fault = check_.fault,
                   .op = check_.op};
+    if (judged.bias)
+      lines(lines_of(judged.bias, judged.bias_dtype, 1, shape_.n, 0), signs,
+            {&suspects->bias, &suspects->bias_squares});
     for_operand_type(shape_.out, [&]<class T>() {
-      find_suspects<T><<<blocks_for(shape_.m, kCheckWarps), kCheckThreads, 0, stream_>>>(judged);
+      for_lines_at_once<T>(judged.c, [&]<int V, int kLines>() {
+        find_suspects<T, V, kLines><<<blocks_for(shape_.m, kCheckWarps * kLines), kCheckThreads, 0, stream_>>>(judged);
+      });
       dim3 grid(blocks_for(shape_.n, kCheckThreads), cuda::kMostSuspects);
       judge_suspects<T><<<grid, kCheckThreads, 0, stream_>>>(judged);
     });
@@ -426,15 +499,21 @@ class GemmInspection {
 
   void lines(const StoredLines& x, const Weights& w, const LineSums& out) const {
     for_operand_type(x.dtype, [&]<class T>() {
-      sum_lines<T><<<blocks_for(x.lines, kCheckWarps), kCheckThreads, 0, stream_>>>(x, w, out);
+      for_lines_at_once<T>(x, [&]<int V, int kLines>() {
+        sum_lines<T, V, kLines><<<blocks_for(x.lines, kCheckWarps * kLines), kCheckThreads, 0, stream_>>>(x, w, out);
+      });
     });
   }
 
   void columns(const StoredLines& x, const Weights& w, const LineSums& out) const {
     for (double* sums : {out.sums, out.squares})
       check_cuda(cudaMemsetAsync(sums, 0, static_cast<size_t>(x.width) * sizeof(double), stream_), "a check of a GEMM");
-    dim3 grid(blocks_for(x.width, kCheckThreads), blocks_for(x.lines, kLinesOfSlice));
-    for_operand_type(x.dtype, [&]<class T>() { sum_columns_of<T><<<grid, kCheckThreads, 0, stream_>>>(x, w, out); });
+    for_operand_type(x.dtype, [&]<class T>() {
+      const bool wide = has_neighbours<T>(x);
+      auto* kernel = wide ? sum_columns_of<T, kNeighbours<T>> : sum_columns_of<T, 1>;
+      dim3 grid(blocks_for(x.width, 32 * (wide ? kNeighbours<T> : 1)), blocks_for(x.lines, kLinesOfSlice));
+      kernel<<<grid, kCheckThreads, 0, stream_>>>(x, w, out);
+    });
   }
 
   const GemmShape& shape_;

@@ -1,5 +1,7 @@
 // Sums over all elements of a tensor: blocks add up their share, one block the shares, always in the same order.
+// Tensors without padding are read 16 bytes at a time.
 #include <algorithm>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/fp8.h"
@@ -50,17 +52,23 @@ __device__ void write_sums(const double (&sums)[kNumbers], double* to) {
   }
 }
 
-// f(i, sums) adds what element i has to say; sums[0] counts elements.
-template <int kNumbers, class F>
-__global__ void __launch_bounds__(kThreads) sum_shares(F f, RealBox box, int64_t count, double* shares) {
+// f.add<V>(i, sums) adds what elements i to i + V − 1 have to say; sums[0] counts elements. One block writes its sums
+// as they are handed out.
+template <int kNumbers, int V, class F>
+__global__ void __launch_bounds__(kThreads) sum_shares(F f, RealBox box, int64_t count, double* shares, float* out) {
   double sums[kNumbers] = {};
-  int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += step) {
-    if (!box.holds(i)) continue;
-    sums[0] += 1;
-    f(i, sums);
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * V;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * V;
+#pragma unroll 4
+  for (int64_t i = begin; i < count; i += step) {
+    if (V == 1 && !box.holds(i)) continue;
+    sums[0] += V;
+    f.template add<V>(i, sums);
   }
-  write_sums(sums, shares + static_cast<int64_t>(blockIdx.x) * kNumbers);
+  if (gridDim.x > 1) return write_sums(sums, shares + static_cast<int64_t>(blockIdx.x) * kNumbers);
+  __shared__ double all[kNumbers];
+  write_sums(sums, all);
+  if (threadIdx.x < kNumbers) out[threadIdx.x] = static_cast<float>(all[threadIdx.x]);
 }
 
 template <int kNumbers>
@@ -74,26 +82,40 @@ __global__ void __launch_bounds__(kThreads) join_shares(const double* shares, in
   if (threadIdx.x < kNumbers) out[threadIdx.x] = static_cast<float>(joined[threadIdx.x]);
 }
 
-template <int kNumbers, class F>
+template <int kNumbers, class T, class F>
 void launch_sums(const CudaCall& call, F f) {
   static_assert(kNumbers <= kMostStatistics);
-  int64_t count = call.in[0].count();
-  int blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(count, kThreads * 8), 1, kStatisticsBlocks));
+  constexpr int kWide = kFullVector<T>;
+  const int64_t count = call.in[0].count();
+  const RealBox box(call.in[0]);
+  const bool wide = !box.padded && count % kWide == 0;
+  const int64_t each = int64_t{kThreads} * 4 * kWide;
+  int blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(count, each), 1, kStatisticsBlocks));
   auto* shares = reinterpret_cast<double*>(call.workspace);
-  sum_shares<kNumbers>
-      <<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(f, RealBox(call.in[0]), count, shares);
-  join_shares<kNumbers><<<1, kThreads, 0, call.stream>>>(shares, blocks, call.out[0].as<float>());
+  auto* out = call.out[0].as<float>();
+  auto* kernel = wide ? sum_shares<kNumbers, kWide, F> : sum_shares<kNumbers, 1, F>;
+  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(f, box, count, shares, out);
+  if (blocks > 1) join_shares<kNumbers><<<1, kThreads, 0, call.stream>>>(shares, blocks, out);
 }
 
 template <class T>
 struct OfTensor {
   const T* x;
   float zero_below, largest;
-  __device__ void operator()(int64_t i, double (&sums)[4]) const {
-    float value = static_cast<float>(x[i]), magnitude = fabsf(value);
-    sums[1] += static_cast<double>(value) * static_cast<double>(value);
-    sums[2] += magnitude <= zero_below ? 1 : 0;
-    sums[3] += magnitude < largest ? 0 : 1;
+  template <int V>
+  __device__ void add(int64_t i, double (&sums)[4]) const {
+    float values[V];
+    load_floats<V>(x + i, values);
+    int zeros = 0, beyond = 0;
+#pragma unroll
+    for (float value : values) {
+      const float magnitude = fabsf(value);
+      sums[1] += static_cast<double>(value) * static_cast<double>(value);
+      zeros += magnitude <= zero_below ? 1 : 0;
+      beyond += magnitude < largest ? 0 : 1;
+    }
+    sums[2] += zeros;
+    sums[3] += beyond;
   }
 };
 
@@ -102,10 +124,22 @@ struct OfRounding {
   const T* x;
   const uint8_t* q;
   uint8_t largest;
-  __device__ void operator()(int64_t i, double (&sums)[3]) const {
-    uint8_t magnitude = q[i] & 0x7F;
-    sums[1] += magnitude == 0 && static_cast<float>(x[i]) != 0.0f ? 1 : 0;
-    sums[2] += magnitude >= largest ? 1 : 0;
+  template <int V>
+  __device__ void add(int64_t i, double (&sums)[3]) const {
+    using Bytes = std::conditional_t<V == 8, uint2, std::conditional_t<V == 4, uint32_t, uint8_t>>;
+    static_assert(sizeof(Bytes) == V);
+    float values[V];
+    load_floats<V>(x + i, values);
+    const Bytes bytes = *reinterpret_cast<const Bytes*>(q + i);
+    int lost = 0, saturated = 0;
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const uint8_t magnitude = reinterpret_cast<const uint8_t*>(&bytes)[j] & 0x7F;
+      lost += magnitude == 0 && values[j] != 0.0f ? 1 : 0;
+      saturated += magnitude >= largest ? 1 : 0;
+    }
+    sums[1] += lost;
+    sums[2] += saturated;
   }
 };
 
@@ -113,22 +147,24 @@ template <class T>
 struct OfChange {
   const T *before, *after;
   const void *low_before, *low_after;  // what makes them whole; may be null
-  __device__ static float whole(const T* p, const void* low, int64_t i) {
-    float value[1];
-    load_parameters(p + i, beside_at<T>(low, i), value);
-    return value[0];
-  }
-  __device__ void operator()(int64_t i, double (&sums)[3]) const {
-    float now = whole(after, low_after, i), change = now - whole(before, low_before, i);
-    sums[1] += static_cast<double>(change) * static_cast<double>(change);
-    sums[2] += static_cast<double>(now) * static_cast<double>(now);
+  template <int V>
+  __device__ void add(int64_t i, double (&sums)[3]) const {
+    float was[V], now[V];
+    load_parameters<V>(before + i, beside_at<T>(low_before, i), was);
+    load_parameters<V>(after + i, beside_at<T>(low_after, i), now);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      const float change = now[j] - was[j];
+      sums[1] += static_cast<double>(change) * static_cast<double>(change);
+      sums[2] += static_cast<double>(now[j]) * static_cast<double>(now[j]);
+    }
   }
 };
 
 void launch_tensor_statistics(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<4>(call, OfTensor<T>{call.in[0].as<T>(), static_cast<float>(call.attrs.real("zero_below")),
-                                     static_cast<float>(call.attrs.real("largest"))});
+    launch_sums<4, T>(call, OfTensor<T>{call.in[0].as<T>(), static_cast<float>(call.attrs.real("zero_below")),
+                                        static_cast<float>(call.attrs.real("largest"))});
   });
 }
 
@@ -136,14 +172,14 @@ void launch_rounding_statistics(const CudaCall& call) {
   const Fp8Format& format = fp8_format(call.in[1].dtype);
   uint8_t largest = fp8_bits(format, format.largest);
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<3>(call, OfRounding<T>{call.in[0].as<T>(), call.in[1].as<uint8_t>(), largest});
+    launch_sums<3, T>(call, OfRounding<T>{call.in[0].as<T>(), call.in[1].as<uint8_t>(), largest});
   });
 }
 
 void launch_change_statistics(const CudaCall& call) {
   auto low = [&](size_t i) -> const void* { return call.in.size() > i ? call.in[i].as<std::byte>() : nullptr; };
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<3>(call, OfChange<T>{call.in[0].as<T>(), call.in[1].as<T>(), low(2), low(3)});
+    launch_sums<3, T>(call, OfChange<T>{call.in[0].as<T>(), call.in[1].as<T>(), low(2), low(3)});
   });
 }
 
