@@ -1,6 +1,7 @@
 #include "passes/update.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <span>
@@ -87,8 +88,8 @@ class Update {
       gradient = moved(whole_over_stages(parameter, gradient), update_layout_of(parameter),
                        "grad." + graph_[parameter].path + ".moved");
       squares.push_back(append(squares_of(parameter, gradient)));
-      if (is_measured(parameter)) measure_gradient(gradient, squares.back());
     }
+    measure_gradients(squares);
     measure_small_gradients(squares);
     for (auto& [parameter, tally] : tallies_) {
       parameter_ = parameter;
@@ -96,9 +97,9 @@ class Update {
     }
     parameter_ = kNoValue;
     ValueId scale = clip(squares);
-    for (const auto& [parameter, gradient] : pairs_) {
-      parameter_ = parameter;
-      step_on(parameter, gradient, scale);
+    for (size_t first = 0, end = 0; first < pairs_.size(); first = end) {
+      for (end = first + 1; end < pairs_.size() && measured_together(first, end);) ++end;
+      step_on(std::span(pairs_).subspan(first, end - first), scale);
     }
     for (const auto& [parameter, tally] : tallies_) {
       parameter_ = parameter;
@@ -169,9 +170,20 @@ class Update {
     hand_out_measured(number, tensor, MeasuredNumbers::largest);
   }
 
-  void measure_gradient(ValueId gradient, ValueId squares) {
-    hand_out_measured(squares, MeasuredTensor::gradient, MeasuredNumbers::sums);
-    measure_largest(gradient, MeasuredTensor::gradient);
+  // Behind all squares, which a device takes together where nothing stands between them.
+  void measure_gradients(const std::vector<ValueId>& squares) {
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      parameter_ = pairs_[i].first;
+      if (!is_measured(parameter_)) continue;
+      hand_out_measured(squares[i], MeasuredTensor::gradient, MeasuredNumbers::sums);
+      measure_largest(pairs_[i].second, MeasuredTensor::gradient);
+    }
+  }
+
+  // Whether two parameters belong to one layer whose change is measured: steps of such stand behind one another, too.
+  bool measured_together(size_t one, size_t other) const {
+    return is_measured(pairs_[one].first) && is_measured(pairs_[other].first) &&
+           blocks_.at(pairs_[one].first) == blocks_.at(pairs_[other].first);
   }
 
   // For the noise scale: squares of the gradients of one microbatch, and of all, over the same parameters.
@@ -313,7 +325,8 @@ class Update {
   }
 
   class Step;
-  void step_on(ValueId parameter, ValueId gradient, ValueId scale);
+  // Pairs of a parameter and its gradient.
+  void step_on(std::span<const std::pair<ValueId, ValueId>> pairs, ValueId scale);
 
   // From the optimizer's layout back into the stored weight; nothing to do where its op has worked on the weight
   // itself.
@@ -394,51 +407,62 @@ class Update::Step final : public UpdateScope {
     BUG_IF(inputs.empty() || inputs[0] != value_ || written_, "{} must write {}, and once", def.name,
            update_.graph_[parameter_].path);
     if (low_bits_ != kNoValue) inputs.push_back(low_bits_);
-    std::vector<ValueId> before = kept_before();
     std::vector<ValueId> outputs = emit(def, std::move(inputs), std::move(attrs));
-    ValueId next = outputs[0];
-    update_.graph_[next].layout = update_.update_layout_of(parameter_);
-    measure_change(before, next, outputs.back());
-    update_.store(parameter_, next);
+    next_ = outputs[0];
+    next_low_ = outputs.back();
+    update_.graph_[next_].layout = update_.update_layout_of(parameter_);
+    update_.store(parameter_, next_);
     written_ = true;
   }
 
   bool written() const { return written_; }
+  ValueId parameter() const { return parameter_; }
 
- private:
-  // The weight as it is before the update, and its low bits where it has some; nothing where it is not measured.
-  std::vector<ValueId> kept_before() {
-    std::vector<ValueId> kept;
-    if (!update_.is_measured(parameter_)) return kept;
-    kept.push_back(emit(ops::duplicate, {value_}, {})[0]);
-    if (low_bits_ != kNoValue) kept.push_back(emit(ops::duplicate, {low_bits_}, {})[0]);
-    return kept;
+  // Copies of the weight as it is before the update, and of its low bits where it has some.
+  void keep_before() {
+    before_.push_back(emit(ops::duplicate, {value_}, {})[0]);
+    if (low_bits_ != kNoValue) before_.push_back(emit(ops::duplicate, {low_bits_}, {})[0]);
   }
 
-  void measure_change(const std::vector<ValueId>& before, ValueId next, ValueId next_low) {
-    if (before.empty()) return;
-    std::vector<ValueId> inputs{before[0], next};
-    if (low_bits_ != kNoValue) inputs.insert(inputs.end(), {before[1], next_low});
+  void measure_change() {
+    std::vector<ValueId> inputs{before_[0], next_};
+    if (low_bits_ != kNoValue) inputs.insert(inputs.end(), {before_[1], next_low_});
     update_.hand_out_measured(emit(ops::change_statistics, std::move(inputs), {})[0], MeasuredTensor::weight,
                               MeasuredNumbers::sums);
-    update_.measure_largest(next, MeasuredTensor::weight);
+    update_.measure_largest(next_, MeasuredTensor::weight);
   }
 
+ private:
   Update& update_;
   const OptimizedWeight& weight_;
-  ValueId parameter_, value_, gradient_, scale_, low_bits_ = kNoValue;
-  std::vector<ValueId> states_;
+  ValueId parameter_, value_, gradient_, scale_, low_bits_ = kNoValue, next_ = kNoValue, next_low_ = kNoValue;
+  std::vector<ValueId> states_, before_;
   bool written_ = false;
 };
 
-void Update::step_on(ValueId parameter, ValueId gradient, ValueId scale) {
-  // Just before it is used: it need not be there for all weights at once.
-  if (plan_.exact_sums)
-    gradient = append(make_op(graph_, ops::exact_value, {gradient}, {{"dtype", wide_name(parameter)}},
-                              graph_[gradient].path + ".value"));
-  Step step(*this, parameter, gradient, scale);
-  plan_.optimizer.def->update(step);
-  BUG_IF(!step.written(), "{} does not write {}", plan_.optimizer.def->name, graph_[parameter].path);
+void Update::step_on(std::span<const std::pair<ValueId, ValueId>> pairs, ValueId scale) {
+  std::deque<Step> steps;
+  for (auto [parameter, gradient] : pairs) {
+    parameter_ = parameter;
+    // Just before it is used: it need not be there for all weights at once.
+    if (plan_.exact_sums)
+      gradient = append(make_op(graph_, ops::exact_value, {gradient}, {{"dtype", wide_name(parameter)}},
+                                graph_[gradient].path + ".value"));
+    steps.emplace_back(*this, parameter, gradient, scale);
+  }
+  const bool measured = is_measured(pairs.front().first);
+  auto for_each_step = [&](const auto& body) {
+    for (Step& step : steps) {
+      parameter_ = step.parameter();
+      body(step);
+    }
+  };
+  if (measured) for_each_step([](Step& step) { step.keep_before(); });
+  for_each_step([&](Step& step) {
+    plan_.optimizer.def->update(step);
+    BUG_IF(!step.written(), "{} does not write {}", plan_.optimizer.def->name, graph_[parameter_].path);
+  });
+  if (measured) for_each_step([](Step& step) { step.measure_change(); });
 }
 
 }  // namespace
