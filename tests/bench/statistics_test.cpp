@@ -125,7 +125,7 @@ TEST(Repeated, WhatStandsAroundACallDoesNotGoOnForever) {
   auto begin = std::chrono::steady_clock::now();
   std::vector<double> seconds = repeated(slow, {.least = 5, .most = 100000, .seconds = 0.01, .warm_seconds = 0.01}, {});
   EXPECT_GE(seconds.size(), 5u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));  // all samples would take 200
 }
 
 TEST(Repeated, StoppedItHasWhatItHas) {

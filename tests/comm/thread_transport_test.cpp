@@ -72,13 +72,13 @@ TEST(ThreadTransport, ARankMaySendToItself) {
 }
 
 TEST(ThreadTransport, ARankThatNeverComesEndsTheRunForAll) {
-  ThreadHub hub(3, milliseconds(100));
+  ThreadHub hub(3, milliseconds(400));
   Clock::time_point start = Clock::now();
   std::atomic<bool> late_throws{false};
   auto ends = run_ranks(hub, 3, [&](Transport& transport) {
     int value = 0;
     if (transport.rank() == 1) {  // comes only when the others have given up
-      std::this_thread::sleep_for(milliseconds(250));
+      std::this_thread::sleep_for(milliseconds(1000));
       try {
         transport.send(0, 7, bytes_of(value));
       } catch (const RunEnded&) {
@@ -86,13 +86,13 @@ TEST(ThreadTransport, ARankThatNeverComesEndsTheRunForAll) {
         throw;
       }
     }
-    if (transport.rank() == 2) std::this_thread::sleep_for(milliseconds(50));  // so that rank 0 is the first to give up
+    if (transport.rank() == 2) std::this_thread::sleep_for(milliseconds(300));  // so that rank 0 is the first to give up
     transport.wait(transport.receive(transport.rank() == 0 ? 1 : 0, 7, bytes_of(value)));
   });
-  EXPECT_LT(seconds_since(start), 1.0);
+  EXPECT_LT(seconds_since(start), 10.0);
   EXPECT_TRUE(late_throws);
   for (const RankEnd& end : ends)
-    EXPECT_TRUE(says(end, "rank 0 waited 0.1 s for a message from rank 1 (tag 7, 4 bytes)")) << end.error;
+    EXPECT_TRUE(says(end, "rank 0 waited 0.4 s for a message from rank 1 (tag 7, 4 bytes)")) << end.error;
   EXPECT_FALSE(ends[0].is_echo);
   EXPECT_TRUE(ends[1].is_echo && ends[2].is_echo);
   EXPECT_TRUE(ends[0].is_run_error);
@@ -123,7 +123,7 @@ TEST(ThreadTransport, ARankThatThrowsWakesAllAndTheFirstReasonCounts) {
     }
     transport.wait(transport.receive(5, 0, bytes_of(value)));
   });
-  EXPECT_LT(seconds_since(start), 2.0);
+  EXPECT_LT(seconds_since(start), 10.0);
   for (const RankEnd& end : ends) EXPECT_TRUE(says(end, "layers.3: the disk is full")) << end.error;
   Transport& transport = hub.transport(0);
   transport.abort("another reason");
@@ -243,10 +243,10 @@ TEST(ThreadTransport, WaitingCostsNoTime) {
   double before = cpu_seconds();
   auto ends = run_ranks(hub, 8, [](Transport& transport) {
     Channel channel{transport};
-    if (transport.rank() == 3) std::this_thread::sleep_for(milliseconds(300));
+    if (transport.rank() == 3) std::this_thread::sleep_for(milliseconds(1000));
     barrier(channel, group_of_ranks({0, 1, 2, 3, 4, 5, 6, 7}, transport.rank()));
   });
-  EXPECT_LT(cpu_seconds() - before, 0.06);
+  EXPECT_LT(cpu_seconds() - before, 0.2);
   for (const RankEnd& end : ends) EXPECT_EQ(end.error, "");
 }
 

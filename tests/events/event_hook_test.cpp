@@ -36,12 +36,12 @@ TEST_F(EventHooks, TheCommandGetsEveryLineInOrder) {
 TEST_F(EventHooks, WhatTakesTooLongIsKilledWithWhatItStarted) {
   auto start = std::chrono::steady_clock::now();
   {
-    EventHook hook("sleep 60 & sleep 60", log_, {.each = 200ms});
+    EventHook hook("sleep 60 & sleep 60", log_, {.each = 1s});
     hook.post("a");
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 150ms) << "post waited";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 900ms) << "post waited";
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
-  EXPECT_NE(log().find("killed after 0.2 s"), std::string::npos) << log();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+  EXPECT_NE(log().find("killed after 1 s"), std::string::npos) << log();
 }
 
 TEST_F(EventHooks, FailuresAndEventsLeftOutAreNoted) {

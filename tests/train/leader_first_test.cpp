@@ -64,22 +64,22 @@ TEST(Ranks, TellTheCause) {
 // Rank 0 waits for 1, which waits for 2, which does nothing: the chain leads to 2.
 TEST(Ranks, ATimeoutNamesTheOneWhoHoldsAllUp) {
   try {
-    run_ranks({}, {.ranks = 3, .timeout = milliseconds(200)}, [&](const RankContext& context) {
+    run_ranks({}, {.ranks = 3, .timeout = milliseconds(800)}, [&](const RankContext& context) {
       Transport& transport = *context.transport;
       transport.rank_status().begin_step(7);
       transport.rank_status().begin_action('F', 0, 3);
       transport.rank_status().arrive(
           transport.rank_status().keep(fmt::format("layers.{} (all_reduce over tp)", context.rank)));
       std::byte byte{};
-      std::this_thread::sleep_for(milliseconds(context.rank * 50));
+      std::this_thread::sleep_for(milliseconds(context.rank * 200));
       if (context.rank < 2) transport.wait(transport.receive(context.rank + 1, 5, std::span(&byte, 1)));
-      std::this_thread::sleep_for(milliseconds(200));
+      std::this_thread::sleep_for(milliseconds(800));
     });
     FAIL() << "nobody noticed";
   } catch (const RunError& error) {
     std::string text = error.what();
     EXPECT_TRUE(
-        text.starts_with("rank 0 waited 0.2 s in step 7, F 0 3, at layers.0 (all_reduce over tp) for a message from "
+        text.starts_with("rank 0 waited 0.8 s in step 7, F 0 3, at layers.0 (all_reduce over tp) for a message from "
                          "rank 1 (tag 5, 1 bytes) that did not come; rank 1 was last seen in step 7, F 0 3, at "
                          "layers.1 (all_reduce over tp), waiting for rank 2; rank 2 was last seen in step 7, F 0 3, "
                          "at layers.2 (all_reduce over tp)"))

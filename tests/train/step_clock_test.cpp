@@ -37,13 +37,13 @@ TEST(StepClocks, CountWhatBelongsToSteps) {
   clock.pause();
   {
     MessageTimer timer(&status);
-    spend(200);  // a checkpoint
+    spend(1000);  // a checkpoint
   }
   clock.resume();
   clock.resume();
   RankTimes second = clock.take();
   EXPECT_GE(second.waited, 0.01);
-  EXPECT_LT(second.waited + second.work(), 0.15);
+  EXPECT_LT(second.waited + second.work(), 0.9);
   EXPECT_NEAR(second.input, 0, 1e-12);
   EXPECT_GE(second.processor, second.cpu - 1e-3);
   EXPECT_LT(second.cpu, second.step);

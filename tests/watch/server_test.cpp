@@ -243,7 +243,7 @@ TEST_F(WatchServerTest, ClosesSlowClients) {
   }
   EXPECT_FALSE(still_open);
   EXPECT_NE(silent.receive().find("408"), std::string::npos);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   EXPECT_EQ(get(port_, "/api/runs").status, 200);
 }
 
