@@ -86,7 +86,8 @@ TEST(ThreadTransport, ARankThatNeverComesEndsTheRunForAll) {
         throw;
       }
     }
-    if (transport.rank() == 2) std::this_thread::sleep_for(milliseconds(300));  // so that rank 0 is the first to give up
+    if (transport.rank() == 2)
+      std::this_thread::sleep_for(milliseconds(300));  // so that rank 0 is the first to give up
     transport.wait(transport.receive(transport.rank() == 0 ? 1 : 0, 7, bytes_of(value)));
   });
   EXPECT_LT(seconds_since(start), 10.0);
