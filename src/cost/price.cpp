@@ -10,6 +10,7 @@
 #include "cost/gemm_time.h"
 #include "cost/measured_ops.h"
 #include "cost/passes.h"
+#include "ir/alias.h"
 #include "mesh/placement.h"
 
 namespace sextant {
@@ -123,6 +124,13 @@ double starts_of_quantisation(const SoftwareProfile& profile, const Op& op, cons
   for (const Gemm& gemm : cost.gemms)
     if (gemm.count > 1 || op.attrs.has("filled")) experts = std::max(experts, gemm.count);
   return experts * (quantises_in_one_pass(profile.products) ? 1 : 2);
+}
+
+// Where another kernel than the GEMM adds a microbatch's gradient of a weight to those before it.
+double accumulated_bytes(const SoftwareProfile& profile, const Program& program, const Op& op) {
+  if (profile.accumulation_bytes == 0 || op.phase != Phase::weight_gradient || !accumulates(op)) return 0;
+  bool several = std::ranges::any_of(program.schedule, [](const Action& action) { return action.microbatch > 0; });
+  return several ? static_cast<double>(program[op.outputs[0]].local.count()) * profile.accumulation_bytes : 0;
 }
 
 // Gradients to, and weights from, the ranks that share optimizer state.
@@ -424,6 +432,11 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     }
     out.seconds += inner_bytes / bandwidth;
     out.kernels += cost.inner > 0 ? 3 : 0;
+    if (double added = accumulated_bytes(profile_, program, op); added > 0) {
+      out.seconds += added / bandwidth;
+      out.bytes += added;
+      out.kernels += 1;
+    }
   } else {
     Passes passes = passes_of(profile_, *op.def);
     double bytes = streamed_bytes(program, op, out.bytes) * passes.bytes;

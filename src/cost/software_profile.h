@@ -72,15 +72,18 @@ struct SoftwareProfile {
   bool holds_last_logits = false;  // those of a microbatch, in f32, until the next one has made its own
   int gradient_wire_bytes = 4;     // per element, on the wire
   int weight_wire_bytes = 2;
-  int gradient_bytes = 4;        // per element, in memory
+  int gradient_bytes = 4;      // per element, in memory
+  int accumulation_bytes = 0;  // per element and microbatch, that adding a gradient to its sum moves; 0: the GEMM adds
   bool holds_gradients = false;  // their memory is there through the whole step, even of a single microbatch
   bool keeps_activation_outputs =
       false;  // of silu, before it is multiplied: eager code keeps what every product was made of
   bool keeps_gathered =
       false;  // inputs of GEMMs that were split along the sequence are kept whole for backward, not gathered again
-  int optimizer_bytes = 12;  // per parameter: master copy and moments
-  double bucket_bytes = 0;   // gradients and weights travel in messages of at least this much
-  double buffer_bytes = 0;   // of messages, taken once and held
+  int optimizer_bytes = 12;             // per parameter: master copy and moments
+  int update_bytes = 0;                 // per parameter that a rank updates: what the update makes and frees again
+  double bucket_bytes = 0;              // gradients and weights travel in messages of at least this much
+  double buffer_bytes = 0;              // of messages, taken once and held
+  bool counts_without_context = false;  // the memory that its runs report is its allocator's, not the device's
   double headroom_bytes =
       0;  // that must stay free: with less, its allocator frees and asks again in every step, or gives up
   bool zero_all_reduces = false;  // with ZeRO, gradients are summed on every rank, and not only where they are needed

@@ -44,7 +44,8 @@ struct WrittenProfile {
   std::string like;
   std::string attention;
   size_t elementwise = 0, products = 0, token_copies = 0, expert_gemms = 0;
-  int64_t gradient_wire_bytes = 4, weight_wire_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12;
+  int64_t gradient_wire_bytes = 4, weight_wire_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12,
+          accumulation_bytes = 0, update_bytes = 0;
   double far_gb_s_per_node = 0;
   std::vector<std::string> overlap;
 
@@ -59,6 +60,8 @@ struct WrittenProfile {
         weight_wire_bytes(profile.weight_wire_bytes),
         gradient_bytes(profile.gradient_bytes),
         optimizer_bytes(profile.optimizer_bytes),
+        accumulation_bytes(profile.accumulation_bytes),
+        update_bytes(profile.update_bytes),
         far_gb_s_per_node(profile.far_bytes_per_s_per_node.value_or(0) / 1e9) {
     for (const Overlap& each : kOverlaps)
       if (profile.*each.flag) overlap.emplace_back(each.word);
@@ -83,12 +86,15 @@ struct WrittenProfile {
             {"gradient_wire_bytes", CountPlace{&gradient_wire_bytes, 1, kMostBytes}},
             {"weight_wire_bytes", CountPlace{&weight_wire_bytes, 1, kMostBytes}},
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
+            {"accumulation_bytes", CountPlace{&accumulation_bytes, 0, kMostBytes}},
             {"holds_gradients", FlagPlace{&profile.holds_gradients}},
             {"keeps_activation_outputs", FlagPlace{&profile.keeps_activation_outputs}},
             {"keeps_gathered", FlagPlace{&profile.keeps_gathered}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
+            {"update_bytes", CountPlace{&update_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&profile.bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"buffer_gb", NumberPlace{&profile.buffer_bytes, {0, 1e3}, 1e9}},
+            {"counts_without_context", FlagPlace{&profile.counts_without_context}},
             {"headroom_gb", NumberPlace{&profile.headroom_bytes, {0, 1e3}, 1e9}},
             {"zero_all_reduces", FlagPlace{&profile.zero_all_reduces}},
             {"zero_coalesces", FlagPlace{&profile.zero_coalesces}},
@@ -128,6 +134,8 @@ struct WrittenProfile {
     out.weight_wire_bytes = static_cast<int>(weight_wire_bytes);
     out.gradient_bytes = static_cast<int>(gradient_bytes);
     out.optimizer_bytes = static_cast<int>(optimizer_bytes);
+    out.accumulation_bytes = static_cast<int>(accumulation_bytes);
+    out.update_bytes = static_cast<int>(update_bytes);
     if (far_gb_s_per_node > 0) out.far_bytes_per_s_per_node = far_gb_s_per_node * 1e9;
     for (const Overlap& each : kOverlaps) out.*each.flag = std::ranges::count(overlap, each.word) > 0;
     return out;

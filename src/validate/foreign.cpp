@@ -205,8 +205,9 @@ class Expresser {
     m.zero = std::min<int64_t>(row_.zero.value_or(0), 3);
     if (!row_.zero) assume("zero=0");
     if (m.zero > 0 && m.dp == 1 && m.cp == 1) m.zero = 0;
-    // Pipelines that share gradients reduce them once in a step, not after every microbatch as ours would.
-    if (m.zero == 2 && m.pp > 1) m.zero = 1, assume("zero=1");
+    // Pipelines that share gradients or weights (FSDP without resharding after forward, as in torchtitan's
+    // parallelize_llama.py) reduce and gather them once in a step, not for every microbatch as ours would.
+    if (m.zero >= 2 && m.pp > 1) m.zero = 1, assume("zero=1");
     int64_t group = m.zero > 0 ? shard_group(row_.schedule) : 0;
     if (group > 1 && m.dp % group == 0 && group < m.dp) m.zero_ranks = group;
     m.sequence_parallel = row_.seq_parallel == "yes" && m.tp > 1;
@@ -268,13 +269,16 @@ class Expresser {
         return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
     }
-    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : stages_have_something();
+    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : layers_of_dense();
   }
 
-  std::string stages_have_something() const {
+  // Embedding and head count as a layer each where the layers alone cannot be dealt out, as in Megatron and DeepSpeed.
+  std::string layers_of_dense() {
     int64_t stages = run_.config.mesh.pp * run_.config.pipeline.chunks;
-    constexpr int64_t kEndsAlone = 2;  // embedding and head may have stages of their own
-    if (run_.spec.layers + kEndsAlone < stages) return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
+    constexpr int64_t kEnds = 2;  // which may have stages of their own
+    if (run_.spec.layers + kEnds < stages) return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
+    if (run_.spec.layers % stages == 0 || (run_.spec.layers + kEnds) % stages != 0) return {};
+    run_.config.pipeline.layers = fmt::format("{}", fmt::join(layers_of_stages(run_.spec.layers, stages), ","));
     return {};
   }
 

@@ -1,6 +1,8 @@
 #include "validate/foreign_memory.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ir/lifetime.h"
 #include "passes/memory.h"
@@ -83,6 +85,18 @@ double gradient_bytes(const Program& program, const MemoryUse& use, const Foreig
   return elements * run.profile.gradient_bytes;
 }
 
+// One pass over a gradient of 16 bits and its sum in f32 moves 10 bytes. Software that moves more writes the gradient
+// again in f32 first, of one tensor after the other.
+double accumulation_copy_bytes(const Program& program, const SoftwareProfile& profile) {
+  constexpr int kOnePass = 2 + 4 + 4;
+  constexpr double kCopyBytes = 4;
+  if (profile.accumulation_bytes <= kOnePass) return 0;
+  double largest = 0;
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::parameter) largest = std::max(largest, static_cast<double>(value.local.count()));
+  return kCopyBytes * largest;
+}
+
 bool accumulates(const Program& program) {
   return std::ranges::any_of(program.schedule, [](const Action& action) { return action.microbatch > 0; });
 }
@@ -99,11 +113,47 @@ double logit_bytes(const Program& program, const SoftwareProfile& profile) {
   return most * (bytes + (profile.holds_last_logits && accumulates(program) ? kBytesPerLogitOfTheLast : 0));
 }
 
-double in_flight(const Program& program) {
+// Other software frees what a microbatch keeps of a chunk when its backward has run; our Program has room for the most
+// that each chunk ever keeps, at whatever time.
+struct KeptLayers {
+  double of_a_microbatch = 0;
+  double at_once = 0;   // of all chunks and microbatches, at the most
+  double reserved = 0;  // the most of each chunk, together
+};
+
+KeptLayers kept_layers(const Program& program) {
+  std::map<int, double> layers, kept, most;
+  std::set<int> deferred;  // chunks whose weight gradients are made last
+  for (const Region& region : program.regions) {
+    if (region.kind == RegionKind::weight) deferred.insert(region.chunk);
+    if (region.kind != RegionKind::forward) continue;
+    layers[region.chunk] = static_cast<double>(
+        std::ranges::count_if(region.ops, [&](const Op& op) { return local_cost(program, op).attention.has_value(); }));
+  }
+  KeptLayers out;
+  for (const Action& action : program.schedule) {
+    double& now = kept[action.chunk];
+    RegionKind last = deferred.contains(action.chunk) ? RegionKind::weight : RegionKind::backward;
+    if (action.region == last) now -= layers[action.chunk];
+    if (action.region != RegionKind::forward) continue;
+    now += layers[action.chunk];
+    most[action.chunk] = std::max(most[action.chunk], now);
+    double all = 0;
+    for (const auto& [chunk, count] : kept) all += count;
+    out.at_once = std::max(out.at_once, all);
+  }
+  for (const auto& [chunk, count] : layers) out.of_a_microbatch += count;
+  for (const auto& [chunk, count] : most) out.reserved += count;
+  return out;
+}
+
+// How many times over what forward keeps of one microbatch is there.
+double in_flight(const Program& program, const KeptLayers& layers) {
   int most = 1;
   for (const Buffer& buffer : program.buffers)
     if (buffer.kind == BufferClass::saved) most = std::max(most, buffer.slots);
-  return most;
+  bool chunks = layers.reserved > layers.at_once;
+  return chunks ? layers.at_once / layers.of_a_microbatch : most;
 }
 
 }  // namespace
@@ -116,22 +166,31 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
   for (const Program& program : lowered.programs.train) {
     MemoryUse use = memory_use(program);
     ScoreBytes scores = scores_of(program, profile);
+    KeptLayers layers = kept_layers(program);
+    double copies = in_flight(program, layers);
+    double used = layers.reserved > 0 ? layers.at_once / layers.reserved : 1;  // of what our Program reserves
     ForeignMemory here{
         .weights = static_cast<double>(use.weights.n),
         .gradients = gradient_bytes(program, use, run),
         .optimizer = static_cast<double>(use.optimizer.n) * profile.optimizer_bytes / kOwnOptimizerBytes,
-        .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
-                 (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
-                 (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program)
-                                                                : 0) +
-                 (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
-        .working =
-            static_cast<double>(use.working.n) + logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single),
+        .saved = static_cast<double>(use.saved.n) * used + (keeps_scores ? scores.kept * copies : 0) +
+                 (keeps_all ? mask_bytes(program, run) * copies : 0) +
+                 (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * copies : 0) +
+                 (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * copies : 0),
+        .working = static_cast<double>(use.working.n) + logit_bytes(program, profile) +
+                   (keeps_scores ? 0 : scores.single) + accumulation_copy_bytes(program, profile),
         .buffers = profile.buffer_bytes,
         .context = machine.context_bytes};
+    // What forward keeps is gone when weights are updated.
+    double update = static_cast<double>(use.optimizer.n) * profile.update_bytes / kOwnOptimizerBytes;
+    here.working += std::max(0.0, update - here.saved - here.working);
     if (here.total() > fullest.total()) fullest = here;
   }
   return fullest;
+}
+
+double reported_bytes(const ForeignMemory& memory, const SoftwareProfile& profile) {
+  return memory.total() - (profile.counts_without_context ? memory.context : 0);
 }
 
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine) {

@@ -20,6 +20,9 @@ struct ForeignMemory {  // bytes
 // Of the fullest rank.
 ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
 
+// What a run would report of it: nvidia-smi shows all of it, an allocator only knows what it has taken itself.
+double reported_bytes(const ForeignMemory& memory, const SoftwareProfile& profile);
+
 // With the headroom that the software's allocator needs.
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine);
 

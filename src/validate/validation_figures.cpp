@@ -54,7 +54,8 @@ MemoryFigures memory_of(const Validation& validation) {
       out.predicted_not_to_fit += !fits(row.predicted_memory, row.run.profile, row.machine);
     }
     if (row.published.memory_gb)
-      errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
+      errors.push_back(
+          std::abs(reported_bytes(row.predicted_memory, row.run.profile) / (*row.published.memory_gb * 1e9) - 1));
   }
   out.rows = errors.size();
   out.median = quantile(errors, 0.5);

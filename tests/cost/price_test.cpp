@@ -97,6 +97,30 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   expect_price(price_of(hand, op, keeping), {});
 }
 
+// Software whose GEMMs do not add a microbatch's weight gradient to those before it passes over both once more.
+TEST(Price, WeightGradientsThatAnotherKernelAddsUp) {
+  Machine machine = machine_on_paper();
+  Gemm gemm{.rows = 256, .columns = 128, .depth = 64};
+  OpDef gradient{.name = "gradient", .accumulate = Accumulate::supported};
+  gradient.cost = [&](const Attrs&, auto, auto) { return Cost{.flops = {11}, .read = {500}, .gemms = {gemm}}; };
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 1000, ValueKind::activation, DType::bf16),
+          sum = hand.value("sum", 4000, ValueKind::gradient), dw = hand.value("dw", 4000, ValueKind::gradient);
+  Op op = hand.add(backward, gradient, "dw", {{"accumulate", 1}}, {x, sum}, {dw});
+  op.phase = Phase::weight_gradient;
+  double alone = gemm_seconds(machine, machine.tables, {gemm, 2, "bf16"}) + 0.125;
+  SoftwareProfile profile = own_profile();
+  profile.accumulation_bytes = 18;
+  hand.program.schedule = {{.region = forward}, {.region = backward}};
+  expect_price(price_of(hand, op, profile), {.seconds = alone, .kernels = 1, .flops = 11, .bytes = 500});
+  hand.program.schedule.push_back({.region = backward, .microbatch = 1});
+  expect_price(price_of(hand, op), {.seconds = alone, .kernels = 1, .flops = 11, .bytes = 500});
+  expect_price(price_of(hand, op, profile),
+               {.seconds = alone + 1000 * 18 / kMega + 0.125, .kernels = 2, .flops = 11, .bytes = 500 + 18'000});
+  op.phase = Phase::input_gradient;
+  expect_price(price_of(hand, op, profile), {.seconds = alone, .kernels = 1, .flops = 11, .bytes = 500});
+}
+
 // A machine's grouped GEMMs are of our own kernels; of other software the profile says what is known.
 TEST(Price, GroupedGemmsAsMeasuredOfOurKernelsAlone) {
   Machine machine = machine_on_paper();

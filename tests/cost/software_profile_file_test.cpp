@@ -27,6 +27,8 @@ loss_in_f32 = true
 gradient_wire_bytes = 2
 weight_wire_bytes = 1
 gradient_bytes = 2
+accumulation_bytes = 10
+update_bytes = 14
 optimizer_bytes = 16
 overlap = ["gradients", "tensor"]
 host_us_per_kernel = 7.5
@@ -59,6 +61,8 @@ TEST(ProfileFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.gradient_wire_bytes, 2);
   EXPECT_EQ(first.weight_wire_bytes, 1);
   EXPECT_EQ(first.gradient_bytes, 2);
+  EXPECT_EQ(first.accumulation_bytes, 10);
+  EXPECT_EQ(first.update_bytes, 14);
   EXPECT_EQ(first.optimizer_bytes, 16);
   EXPECT_TRUE(first.overlap_gradients && first.overlap_tensor);
   EXPECT_FALSE(first.overlap_gathers || first.overlap_pipeline);
@@ -107,7 +111,7 @@ TEST(ProfileFile, AllThatIsWrongIsSaidAtOnce) {
   } catch (const UserError& error) {
     std::string said = error.what();
     for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
-                              "s.toml:9:1 first.drop", "s.toml:15:1 first.overlap", "s.toml:21:1 second.like",
+                              "s.toml:9:1 first.drop", "s.toml:17:1 first.overlap", "s.toml:23:1 second.like",
                               "the name of a profile further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);

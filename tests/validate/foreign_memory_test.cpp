@@ -1,11 +1,14 @@
 // Memory that BLOOM's rehearsals were seen to take (nvidia-smi), and two layouts of them that did not fit in 80 GiB.
 // The bytes per parameter are their sources'; that some 5 GiB lie beyond all accounts is what others found with the
 // same software, and was looked up because these rows asked for it: no blind test.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "cost/machine_file.h"
 #include "cost/planned_target.h"
 #include "cost/software_profile_file.h"
+#include "validate/foreign_experts.h"
 #include "validate/foreign_memory.h"
 
 namespace sextant {
@@ -36,6 +39,9 @@ double predicted_gigabytes(const Rehearsal& r) {
   run.config.mesh = r.mesh;
   run.config.batch = {.sequences = 2048, .microbatch = r.microbatch, .seq = 2048};
   run.config.train.recompute = "full", run.config.train.eval_every = 0;
+  // Since the section 'Rebalancing layers' embedding and head count as a layer each.
+  if (r.layers % r.mesh.pp != 0)
+    run.config.pipeline.layers = fmt::format("{}", fmt::join(layers_of_stages(r.layers, r.mesh.pp), ","));
   LoweredRun lowered = lower_run(run.config, run.spec, planned_target(run.profile));
   return foreign_memory(lowered, run, load_machine(run.machine)).total() / 1e9;
 }
