@@ -52,6 +52,8 @@ const std::vector<TensorWatch::Detector>& TensorWatch::detectors() {
        "of gradients reach the largest number of fp8"},
       {EventKind::underflow, &S::gradient_underflow, Scale::shares, 0.1, kNever, -kNever, 0.5, false,
        "of activation gradients round to zero"},
+      {EventKind::underflow, &S::inner_gradient_underflow, Scale::shares, 0.1, kNever, -kNever, 0.5, false,
+       "of the gradients inside of the layer round to zero"},
       {EventKind::underflow, &S::fp8_gradient_underflow, Scale::shares, 0.1, kNever, -kNever, kNever, false,
        "of gradients round to zero in fp8"},
       {EventKind::underflow, &S::fp8_activation_underflow, Scale::shares, 0.1, kNever, -kNever, kNever, false,
