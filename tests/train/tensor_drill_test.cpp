@@ -41,11 +41,14 @@ class TensorDrill : public testing::Test {
 };
 
 TEST_F(TensorDrill, GradientsBehindWeightsThatFadeUnderflow) {
-  DrillSettings fp16{"train.precision=fp16", "train.loss_scale.initial=1", "train.steps=5"}, sharded = fp16;
+  DrillSettings fp16{"train.precision=fp16", "train.loss_scale.initial=1", "train.steps=5"}, sharded = fp16,
+                                                                                             staged = fp16;
   EXPECT_EQ(told("", fp16), DrillSettings{});
   EXPECT_EQ(told("fade_layer@3", fp16), DrillSettings{"underflow 1"});
   sharded.insert(sharded.end(), {"mesh.dp=2", "mesh.zero=3"});
   EXPECT_EQ(told("fade_layer@3", sharded), DrillSettings{"underflow 1"});
+  staged.push_back("mesh.pp=2");
+  EXPECT_EQ(told("fade_layer@3", staged), DrillSettings{"underflow 1"});
   EXPECT_THROW(told("fade_layer@3:1", sharded), UserError);
 }
 
