@@ -200,10 +200,19 @@ void DriftWatch::name_cause(Drift& found) const {
   if (drift_median(own) >= kLargerPart * longer || is_of_all) {
     auto processor = [](const Block& block) { return block.processor_s; };
     double more_processor = median_over(slow_, processor) / median_over(baseline_, processor) - 1;
-    found.cause = more_processor < kLargerPart * (factor - 1) ? DriftCause::processor_time : DriftCause::clocks;
+    bool is_throttled = more_processor < kLargerPart * growth().with_core;
+    found.cause = is_throttled ? DriftCause::processor_time : DriftCause::clocks;
     return;
   }
   if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
+}
+
+// Block by block: in some of them others may take cores, and in some only share memory with the run.
+DriftWatch::Growth DriftWatch::growth() const {
+  auto grown = [&](const auto& get) { return median_over(slow_, get) / median_over(baseline_, get) - 1; };
+  auto mean = [](const Block& block) { return block.seconds / static_cast<double>(kBlock); };
+  return {.all = grown(mean),
+          .with_core = grown([&](const Block& block) { return std::max(1e-9, mean(block) - block.crowded_out_s); })};
 }
 
 // Where a rank was ready without a core for the larger part of it. Threads that help a rank, and cores that two share,
@@ -214,15 +223,18 @@ bool DriftWatch::is_explained_by_others(const Drift& found) const {
   auto crowded_out = [](const Block& block) { return block.crowded_out_s; };
   const double now_out = median_over(slow_, crowded_out), longer_out = now_out - median_over(baseline_, crowded_out);
   const double longer = found.now_s - found.before_s;
-  if (longer_out >= kLargerPart * longer) return true;
+  const Growth growth = this->growth();
+  if (longer_out >= kLargerPart * longer || growth.with_core < (1 - kLargerPart) * growth.all) return true;
   const double others = median_over(slow_, [](const Block& block) { return block.others; });
   if (found.cause == DriftCause::clocks && others > kOthersAtWork) return found.now_s <= kSharedLoss * found.before_s;
   bool is_more = now > kHalfFull && now > before + kMoreCrowded;
   if (!is_more && now <= kCrowded) return false;
   // All ranks work as before and wait in messages. Others slow a message by the core that it waits for on one rank
-  // after the other: where that is measured, it tells, and how many they are does not.
+  // after the other: where that is measured, it tells, and how many they are does not. Ranks that wait for cores longer
+  // than the message is late need only wait at other moments than before.
   if (found.cause == DriftCause::collective && now_out > 0)
-    return longer_out * static_cast<double>(baseline_.front().own_s.size()) >= kLargerPart * longer;
+    return longer <= now_out ||
+           longer_out * static_cast<double>(baseline_.front().own_s.size()) >= kLargerPart * longer;
   bool is_of_all = found.cause == DriftCause::processor_time || found.cause == DriftCause::clocks ||
                    found.cause == DriftCause::unknown;
   double most = (is_more || is_of_all ? kSharedLoss : kChosenLoss) * std::max(1.0, now / std::max(before, kHalfFull));
