@@ -166,6 +166,29 @@ TEST(Drift, MessagesThatWaitForCoresAtOtherMomentsAreNone) {
       ADD_FAILURE() << "seed " << seed << ": " << drift.text();
 }
 
+// As measured of two ranks among many other programs: medians of ten steps, of which the first five differ by more than
+// the noise of a longer run would.
+TEST(Drift, ADelayIsFoundBehindFewAndNoisySteps) {
+  constexpr double kMedians[] = {29, 29, 29, 65, 42, 46, 144, 141, 137, 139, 136, 138};
+  DriftWatch watch(MessagesTimed::yes);
+  std::vector<Drift> found;
+  for (int64_t step = 1; step <= 120; ++step) {
+    double seconds = 1e-3 * kMedians[(step - 1) / 10], message = step > 60 ? 0.105 : 0.004;
+    if (auto drift = watch.note({.step = step,
+                                 .step_s = seconds,
+                                 .processor_s = 0.012,
+                                 .crowding = 6,
+                                 .crowded_out_s = 0.02,
+                                 .own_s = {seconds - message, seconds - message},
+                                 .message_s = {message, message},
+                                 .input_s = {1e-4, 1e-4}}))
+      found.push_back(*drift);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(name_of(found[0].cause), "collective") << found[0].text();
+  EXPECT_EQ(found[0].since_step, 61);
+}
+
 TEST(Drift, LowerClocksAreNamed) {
   expect_cause(DriftCause::clocks, [](TimedStep& step, auto&) {
     for (double& seconds : step.own_s) seconds *= 1.5;

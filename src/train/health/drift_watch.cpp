@@ -18,6 +18,9 @@ constexpr double kSmallestSpread = 0.02;  // of a logarithm: machines are no ste
 constexpr double kFarthest = 8;           // spreads that one block counts for at most
 constexpr double kCertain = 12;           // the sum at which it is a drift
 constexpr double kLargerPart = 0.5;       // of what a step takes longer
+// What is slower by half than all that the baseline has needs no estimate of its noise, which of few blocks is a poor
+// one: so many in a row are a drift.
+constexpr double kApart = 1.5, kApartBlocks = 4;
 // More threads than before want a core: so many for each core, where there are more than half as many as cores (two
 // share one).
 constexpr double kHalfFull = 0.5, kMoreCrowded = 0.2;
@@ -128,7 +131,10 @@ std::optional<Drift> DriftWatch::add(Block block) {
   double z = (block.log_s - own.centre) / own.spread;
   // Half of what is looked for: less than that brings the sum back to 0.
   double allowance = std::max(1.0, 0.5 * std::log(kSmallest) / own.spread);
-  slower_ = std::max(0.0, slower_ + std::min(z, kFarthest) - allowance);
+  double above = std::min(z, kFarthest) - allowance;
+  if (block.log_s > std::ranges::max(baseline_, {}, &Block::log_s).log_s + std::log(kApart))
+    above = std::max(above, kCertain / kApartBlocks);
+  slower_ = std::max(0.0, slower_ + above);
   faster_ = std::max(0.0, faster_ + std::min(-z, kFarthest) - allowance);
   if (slower_ == 0) forget_slow();
   if (slower_ > 0) {
