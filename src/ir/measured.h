@@ -9,6 +9,7 @@ namespace sextant {
 enum class MeasuredTensor : uint8_t {
   activation,           // what a layer hands to the next
   activation_gradient,  // its gradient
+  inner_gradient,       // gradients of what its linears read
   fp8_activation,       // what products in fp8 read, forward
   fp8_gradient,         // and of gradients
   attention,            // logits

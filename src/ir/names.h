@@ -40,9 +40,10 @@ inline constexpr NameTable<TallyOf, 4> kTallyNames{{{TallyOf::load, "load"},
                                                     {TallyOf::lost_rows, "lost_rows"},
                                                     {TallyOf::measured, "measured"},
                                                     {TallyOf::small_gradients, "small_gradients"}}};
-inline constexpr NameTable<MeasuredTensor, 7> kMeasuredTensorNames{
+inline constexpr NameTable<MeasuredTensor, 8> kMeasuredTensorNames{
     {{MeasuredTensor::activation, "activation"},
      {MeasuredTensor::activation_gradient, "activation_gradient"},
+     {MeasuredTensor::inner_gradient, "inner_gradient"},
      {MeasuredTensor::fp8_activation, "fp8_activation"},
      {MeasuredTensor::fp8_gradient, "fp8_gradient"},
      {MeasuredTensor::attention, "attention"},

@@ -139,14 +139,26 @@ class TensorMeasurer {
     keep(ops::keep_largest, kept, add(std::move(op), at), at);
   }
 
-  void measure(const MeasuredLayer& of, const MadeValue& made) {
-    const Layout layout = graph_[made.id].layout;
+  // In which its underflow and overflow are counted.
+  FloatRange range_of(const MadeValue& made) const {
     std::optional<FloatRange> range = float_range(measures_.format.value_or(graph_[made.id].dtype));
     BUG_IF(!range, "{} has no floating-point format", graph_[made.id].path);
-    Attrs attrs{{"zero_below", range->zero_below}, {"largest", range->largest}};
-    std::string path = of.path() + "." + graph_[made.id].path;
-    keep_sums(of, make_op(graph_, ops::tensor_statistics, {made.id}, attrs, path + ".statistics"), layout, made.op);
-    keep_largest(of, make_op(graph_, ops::absmax, {made.id}, {}, path + ".absmax"), layout, made.op);
+    return *range;
+  }
+
+  void measure_sums(const MeasuredLayer& of, const MadeValue& made) {
+    const Layout layout = graph_[made.id].layout;
+    const FloatRange range = range_of(made);
+    Attrs attrs{{"zero_below", range.zero_below}, {"largest", range.largest}};
+    std::string path = fmt::format("{}.{}.statistics", of.path(), graph_[made.id].path);
+    keep_sums(of, make_op(graph_, ops::tensor_statistics, {made.id}, attrs, path), layout, made.op);
+  }
+
+  void measure(const MeasuredLayer& of, const MadeValue& made) {
+    measure_sums(of, made);
+    const Layout layout = graph_[made.id].layout;
+    std::string path = fmt::format("{}.{}.absmax", of.path(), graph_[made.id].path);
+    keep_largest(of, make_op(graph_, ops::absmax, {made.id}, {}, path), layout, made.op);
   }
 
   // ---- layers
@@ -197,6 +209,44 @@ class TensorMeasurer {
       if (auto made = whole(*output, Phase::forward)) measure({layer, MeasuredTensor::activation}, *made);
       if (auto made = gradient_of(output->id)) measure({layer, MeasuredTensor::activation_gradient}, *made);
     }
+    measure_inner_gradients();
+  }
+
+  // Where it comes from, without what only changes its layout.
+  ValueId before_hops(ValueId id, const std::vector<int>& made_by) const {
+    for (int by = made_by[static_cast<size_t>(id)]; by >= 0; by = made_by[static_cast<size_t>(id)]) {
+      const Op& op = graph_.ops[static_cast<size_t>(by)];
+      if (op.def->layout_rule != LayoutRule::free) break;
+      id = op.inputs[0];
+    }
+    return id;
+  }
+
+  // What the linears of a layer read. Each gradient of these is a product with a matrix, in which a zero is one that
+  // rounding made; behind an activation there may be others.
+  std::set<ValueId> read_by_linears(int layer, const std::vector<int>& made_by) const {
+    std::set<ValueId> read;
+    for (const Op& op : graph_.ops) {
+      if (op.phase != Phase::forward || op.block != layer) continue;
+      for (size_t i = 1; i < op.inputs.size(); ++i) {
+        const Value& weight = graph_[before_hops(op.inputs[i], made_by)];
+        if (weight.kind == ValueKind::parameter && weight.shape.rank() == 2)
+          read.insert(before_hops(op.inputs[0], made_by));
+      }
+    }
+    return read;
+  }
+
+  // Residual streams hand gradients on unchanged: what a layer loses to rounding, it loses inside. Formats with the
+  // range of f32 lose nothing.
+  void measure_inner_gradients() {
+    const std::vector<int> made_by = producers(graph_);
+    for (int layer = 0; layer < layers_; ++layer)
+      for (ValueId value : read_by_linears(layer, made_by)) {
+        std::optional<MadeValue> made = gradient_of(value);
+        if (made && range_of(*made).zero_below > float_range(DType::bf16)->zero_below)
+          measure_sums({layer, MeasuredTensor::inner_gradient}, *made);
+      }
   }
 
   // ---- attention

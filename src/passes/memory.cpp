@@ -396,7 +396,8 @@ void place_persistent_beside(Program& program, const Program& other) {
     Buffer& buffer = program.buffers[i];
     if (!persistent_class(buffer.kind) || placed[i]) continue;
     BUG_IF(buffer.kind != BufferClass::gradients || buffer.space != MemorySpace::device,
-           "{} keeps what the Program does not whose arena it shares", program.name);
+           "{} keeps {}, which the Program does not whose arena it shares", program.name,
+           std::ranges::find(program.values, static_cast<int32_t>(i), &Value::buffer)->path);
     buffer.offset = end;
     end = program.persistent_bytes = end + buffer.bytes;
   }

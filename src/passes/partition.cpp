@@ -245,9 +245,10 @@ class Partition {
     switch (graph_[id].kind) {
       case ValueKind::feed:
       case ValueKind::state:
-      case ValueKind::low_bits:
       case ValueKind::cache:
         return true;
+      case ValueKind::low_bits:
+        return is_owner(graph_[id].of);
       case ValueKind::parameter:
       case ValueKind::gradient:
       case ValueKind::tally:

@@ -52,6 +52,7 @@ void write_layers(Line& line, std::string_view name, const StepMetrics& m) {
 }
 
 constexpr std::string_view kMeasured = "every `log.tensor_stats_every` steps",
+                           kMeasuredNarrow = "the same, where the format has less range than f32",
                            kMeasuredFp8 = "the same, where products are in fp8";
 
 constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
@@ -246,6 +247,10 @@ constexpr std::array kFields{
     FieldOfLine{{"gradient_overflow", "list", kMeasured,
                  "Share of its elements at or beyond the largest number of that format."},
                 write_layers<&TensorStatistics::gradient_overflow>},
+    FieldOfLine{{"inner_gradient_underflow", "list", kMeasuredNarrow,
+                 "Of the gradients of what its linears read, in each layer: share of elements that are zero in that "
+                 "format."},
+                write_layers<&TensorStatistics::inner_gradient_underflow>},
     FieldOfLine{{"fp8_activation_underflow", "list", kMeasuredFp8,
                  "Of what products in fp8 read forward, in each layer: share of elements that rounding made zero."},
                 write_layers<&TensorStatistics::fp8_activation_underflow>},

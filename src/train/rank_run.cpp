@@ -113,7 +113,7 @@ class Run {
         position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
         local_({parts.run, parts.local_folder, trainer_.bound(), group, transport, position.rank_status}),
-        faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status,
+        faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status, parts.spec.layers,
                  !parts.local_folder.empty(), [this](int first, int count) { local_.lose_held_by(first, count); }}),
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status, faults_}),

@@ -85,6 +85,7 @@ TensorStatistics TensorReader::joined(TensorParts parts, HostGroup& group, doubl
   fill(out.activation_gradient_max, activation_gradient, unscaled(most));
   fill(out.gradient_underflow, activation_gradient, share(2));
   fill(out.gradient_overflow, activation_gradient, share(3));
+  fill(out.inner_gradient_underflow, inner_gradient, share(2));
   fill(out.fp8_activation_underflow, fp8_activation, share(1));
   fill(out.fp8_activation_saturation, fp8_activation, share(2));
   fill(out.fp8_gradient_underflow, fp8_gradient, share(1));

@@ -16,6 +16,7 @@ struct TensorStatistics {
   using List = std::vector<double>;
   List activation_rms, activation_max, activation_underflow, activation_overflow;
   List activation_gradient_rms, activation_gradient_max, gradient_underflow, gradient_overflow;
+  List inner_gradient_underflow;
   List fp8_activation_underflow, fp8_activation_saturation, fp8_gradient_underflow, fp8_gradient_saturation;
   List attention_logit_max;
   List gradient_rms, gradient_max, weight_rms, weight_max, update_ratio;
@@ -39,7 +40,7 @@ class TensorReader {
   TensorStatistics joined(TensorParts parts, HostGroup& group, double loss_scale) const;
 
  private:
-  static constexpr size_t kTensors = 7, kSums = 4;
+  static constexpr size_t kTensors = 8, kSums = 4;
   size_t place(const Measurement& m) const {
     return static_cast<size_t>(m.measured.layer) * kTensors + static_cast<size_t>(m.measured.tensor);
   }

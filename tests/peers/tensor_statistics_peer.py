@@ -27,7 +27,7 @@ def main():
     tokens, targets = torch.tensor(ids["input_ids"]), torch.tensor(ids["targets"])
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
     layers = model.model.layers
-    outputs, logits = {}, {}
+    outputs, logits, read = {}, {}, {}
 
     def keep(i):
         def hook(module, args, output):
@@ -36,8 +36,18 @@ def main():
             outputs[i] = hidden
         return hook
 
+    def keep_read(i):
+        def hook(module, args):
+            args[0].retain_grad()
+            read[i].append(args[0])
+        return hook
+
     for i, layer in enumerate(layers):
         layer.register_forward_hook(keep(i))
+        read[i] = []
+        # What linears read, once where several read the same.
+        for linear in (layer.self_attn.q_proj, layer.self_attn.o_proj, layer.mlp.gate_proj, layer.mlp.down_proj):
+            linear.register_forward_pre_hook(keep_read(i))
 
     # The scores themselves have no hook: softmax is called on them, layer by layer.
     softmax, seen = F.softmax, []
@@ -56,6 +66,8 @@ def main():
     small = squares(model.parameters())
     model.zero_grad()
     outputs.clear()
+    for values in read.values():
+        values.clear()
     seen.clear()
     loss_of(slice(0, len(tokens))).backward()
     logits = seen[:len(layers)]
@@ -68,7 +80,7 @@ def main():
         return max(float(x.abs().max()) for x in xs)
 
     result = {name: [] for name in ("activation_rms", "activation_max", "activation_gradient_rms", "activation_gradient_max",
-                                    "gradient_underflow", "gradient_rms", "gradient_max")}
+                                    "gradient_underflow", "inner_gradient_underflow", "gradient_rms", "gradient_max")}
     for i, layer in enumerate(layers):
         hidden = outputs[i]
         gradients = [p.grad for p in layer.parameters()]
@@ -78,6 +90,8 @@ def main():
         result["activation_gradient_max"].append(most([hidden.grad]))
         # Rounded by torch itself.
         result["gradient_underflow"].append(float((hidden.grad.half() == 0).float().mean()))
+        inner = torch.cat([x.grad.flatten() for x in read[i]])
+        result["inner_gradient_underflow"].append(float((inner.half() == 0).float().mean()))
         result["gradient_rms"].append(rms(gradients))
         result["gradient_max"].append(most(gradients))
     result["attention_logit_max"] = logits

@@ -154,6 +154,41 @@ TEST(Drift, ADelayedCollectiveIsNamedWhileTheMachineFills) {
   }
 }
 
+// As measured of two ranks on a machine with six threads for each core: they wait for one most of the time, and a
+// little longer in messages when they wait at other moments.
+TEST(Drift, MessagesThatWaitForCoresAtOtherMomentsAreNone) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+    for (const Drift& drift : drifts_of(seed, 600, 1, [](TimedStep&step, auto&) {
+           for (double& seconds : step.message_s) seconds += step.step >= kFrom ? 0.012 : 0;
+           step.crowding = 6;
+           step.crowded_out_s = 0.030;
+         }))
+      ADD_FAILURE() << "seed " << seed << ": " << drift.text();
+}
+
+// As measured of two ranks among many other programs: medians of ten steps, of which the first five differ by more than
+// the noise of a longer run would.
+TEST(Drift, ADelayIsFoundBehindFewAndNoisySteps) {
+  constexpr double kMedians[] = {29, 29, 29, 65, 42, 46, 144, 141, 137, 139, 136, 138};
+  DriftWatch watch(MessagesTimed::yes);
+  std::vector<Drift> found;
+  for (int64_t step = 1; step <= 120; ++step) {
+    double seconds = 1e-3 * kMedians[(step - 1) / 10], message = step > 60 ? 0.105 : 0.004;
+    if (auto drift = watch.note({.step = step,
+                                 .step_s = seconds,
+                                 .processor_s = 0.012,
+                                 .crowding = 6,
+                                 .crowded_out_s = 0.02,
+                                 .own_s = {seconds - message, seconds - message},
+                                 .message_s = {message, message},
+                                 .input_s = {1e-4, 1e-4}}))
+      found.push_back(*drift);
+  }
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(name_of(found[0].cause), "collective") << found[0].text();
+  EXPECT_EQ(found[0].since_step, 61);
+}
+
 TEST(Drift, LowerClocksAreNamed) {
   expect_cause(DriftCause::clocks, [](TimedStep& step, auto&) {
     for (double& seconds : step.own_s) seconds *= 1.5;
@@ -251,6 +286,31 @@ TEST(Drift, MemoryThatOtherProgramsUseIsNone) {
     ASSERT_EQ(alone.size(), 1u) << "seed " << seed;
     EXPECT_EQ(name_of(alone[0].cause), "clocks");
   }
+}
+
+// As measured of one rank of a thread beside builds, block by block (milliseconds of a step, of its processor time): at
+// times they share memory with it, at times they take its core, and neither lasts.
+TEST(Drift, OthersThatTakeCoresAndMemoryInTurnAreNone) {
+  constexpr double kMeasured[][2] = {{22.0, 22.0}, {22.3, 22.3}, {24.0, 22.4}, {22.6, 22.4}, {22.5, 22.5}, {22.7, 22.7},
+                                     {22.7, 22.6}, {23.1, 23.0}, {30.5, 30.5}, {30.9, 30.8}, {31.1, 31.0}, {72.3, 31.5},
+                                     {63.8, 32.3}, {38.7, 25.2}, {59.9, 25.4}, {55.5, 26.3}, {27.2, 23.1}, {24.1, 24.1},
+                                     {26.1, 25.8}, {24.9, 24.9}, {25.1, 25.1}, {32.2, 31.8}, {32.1, 32.1}, {32.3, 32.1},
+                                     {32.2, 32.1}, {32.1, 32.0}, {32.0, 31.9}, {32.2, 32.1}};
+  DriftWatch watch(MessagesTimed::yes);
+  int64_t step = 0;
+  for (auto [milliseconds, processor] : kMeasured)
+    for (int i = 0; i < 10; ++i) {
+      auto drift = watch.note({.step = ++step,
+                               .step_s = 1e-3 * milliseconds,
+                               .processor_s = 1e-3 * processor,
+                               .crowding = milliseconds > processor + 1 ? 1.5 : 1.0,
+                               .others = milliseconds > processor + 1 ? 1.0 : 0.5,
+                               .crowded_out_s = 1e-3 * (milliseconds - processor),
+                               .own_s = {1e-3 * milliseconds},
+                               .message_s = {0},
+                               .input_s = {1e-4}});
+      EXPECT_FALSE(drift) << drift->text();
+    }
 }
 
 // A machine that was full before hides neither a slow rank nor a slow collective, and no crowd makes steps so slow.

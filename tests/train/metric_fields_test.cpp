@@ -58,7 +58,7 @@ std::set<std::string> fields_in(const std::filesystem::path& file) {
 TEST(MetricFields, RunsWriteThemAndNoOthers) {
   ScratchRun scratch("metric-fields");
   const std::vector<std::vector<std::string>> runs{
-      {"train.eval_every=1"},
+      {"train.eval_every=1", "log.tensor_stats_every=1", "log.tensor_stats_format=f16"},
       {"train.precision=fp8", "log.tensor_stats_every=1", "log.grad_noise_scale=true", "batch.microbatch=2",
        "train.eval_every=0"},
       {"mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},

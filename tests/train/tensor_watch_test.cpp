@@ -65,6 +65,17 @@ TEST(TensorWatch, AQuietRunRaisesNothing) {
   EXPECT_TRUE(events_of(1, 10'000, [](int64_t, TensorStatistics&) {}).empty());
 }
 
+// As measured in the last steps of a cosine schedule: the rate is so small that rounding leaves no update.
+TEST(TensorWatch, UpdatesBelowTheLastBitOfWeightsRaiseNothing) {
+  TensorWatch watch;
+  for (int64_t step = 1; step <= 100; ++step) {
+    TensorStatistics s;
+    double rate = step <= 90 ? 1e-3 : 1e-9;
+    s.update_ratio = {step <= 90 ? 5 * rate : 0};
+    EXPECT_TRUE(watch.note(step, rate, s).empty()) << step;
+  }
+}
+
 TEST(TensorWatch, SingleOutliersRaiseNothing) {
   EXPECT_TRUE(events_of(1, 2000, [](int64_t step, TensorStatistics& s) {
                 if (step % 100 == 0)

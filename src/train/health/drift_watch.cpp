@@ -18,6 +18,9 @@ constexpr double kSmallestSpread = 0.02;  // of a logarithm: machines are no ste
 constexpr double kFarthest = 8;           // spreads that one block counts for at most
 constexpr double kCertain = 12;           // the sum at which it is a drift
 constexpr double kLargerPart = 0.5;       // of what a step takes longer
+// What is slower by half than all that the baseline has needs no estimate of its noise, which of few blocks is a poor
+// one: so many in a row are a drift.
+constexpr double kApart = 1.5, kApartBlocks = 4;
 // More threads than before want a core: so many for each core, where there are more than half as many as cores (two
 // share one).
 constexpr double kHalfFull = 0.5, kMoreCrowded = 0.2;
@@ -128,7 +131,10 @@ std::optional<Drift> DriftWatch::add(Block block) {
   double z = (block.log_s - own.centre) / own.spread;
   // Half of what is looked for: less than that brings the sum back to 0.
   double allowance = std::max(1.0, 0.5 * std::log(kSmallest) / own.spread);
-  slower_ = std::max(0.0, slower_ + std::min(z, kFarthest) - allowance);
+  double above = std::min(z, kFarthest) - allowance;
+  if (block.log_s > std::ranges::max(baseline_, {}, &Block::log_s).log_s + std::log(kApart))
+    above = std::max(above, kCertain / kApartBlocks);
+  slower_ = std::max(0.0, slower_ + above);
   faster_ = std::max(0.0, faster_ + std::min(-z, kFarthest) - allowance);
   if (slower_ == 0) forget_slow();
   if (slower_ > 0) {
@@ -200,10 +206,19 @@ void DriftWatch::name_cause(Drift& found) const {
   if (drift_median(own) >= kLargerPart * longer || is_of_all) {
     auto processor = [](const Block& block) { return block.processor_s; };
     double more_processor = median_over(slow_, processor) / median_over(baseline_, processor) - 1;
-    found.cause = more_processor < kLargerPart * (factor - 1) ? DriftCause::processor_time : DriftCause::clocks;
+    bool is_throttled = more_processor < kLargerPart * growth().with_core;
+    found.cause = is_throttled ? DriftCause::processor_time : DriftCause::clocks;
     return;
   }
   if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
+}
+
+// Block by block: in some of them others may take cores, and in some only share memory with the run.
+DriftWatch::Growth DriftWatch::growth() const {
+  auto grown = [&](const auto& get) { return median_over(slow_, get) / median_over(baseline_, get) - 1; };
+  auto mean = [](const Block& block) { return block.seconds / static_cast<double>(kBlock); };
+  return {.all = grown(mean),
+          .with_core = grown([&](const Block& block) { return std::max(1e-9, mean(block) - block.crowded_out_s); })};
 }
 
 // Where a rank was ready without a core for the larger part of it. Threads that help a rank, and cores that two share,
@@ -214,15 +229,18 @@ bool DriftWatch::is_explained_by_others(const Drift& found) const {
   auto crowded_out = [](const Block& block) { return block.crowded_out_s; };
   const double now_out = median_over(slow_, crowded_out), longer_out = now_out - median_over(baseline_, crowded_out);
   const double longer = found.now_s - found.before_s;
-  if (longer_out >= kLargerPart * longer) return true;
+  const Growth growth = this->growth();
+  if (longer_out >= kLargerPart * longer || growth.with_core < (1 - kLargerPart) * growth.all) return true;
   const double others = median_over(slow_, [](const Block& block) { return block.others; });
   if (found.cause == DriftCause::clocks && others > kOthersAtWork) return found.now_s <= kSharedLoss * found.before_s;
   bool is_more = now > kHalfFull && now > before + kMoreCrowded;
   if (!is_more && now <= kCrowded) return false;
   // All ranks work as before and wait in messages. Others slow a message by the core that it waits for on one rank
-  // after the other: where that is measured, it tells, and how many they are does not.
+  // after the other: where that is measured, it tells, and how many they are does not. Ranks that wait for cores longer
+  // than the message is late need only wait at other moments than before.
   if (found.cause == DriftCause::collective && now_out > 0)
-    return longer_out * static_cast<double>(baseline_.front().own_s.size()) >= kLargerPart * longer;
+    return longer <= now_out ||
+           longer_out * static_cast<double>(baseline_.front().own_s.size()) >= kLargerPart * longer;
   bool is_of_all = found.cause == DriftCause::processor_time || found.cause == DriftCause::clocks ||
                    found.cause == DriftCause::unknown;
   double most = (is_more || is_of_all ? kSharedLoss : kChosenLoss) * std::max(1.0, now / std::max(before, kHalfFull));

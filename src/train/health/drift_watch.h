@@ -75,11 +75,16 @@ class DriftWatch {
   struct Level {
     double centre = 0, spread = 0;
   };
+  // By which share steps became longer, and their time without what a rank was ready without a core.
+  struct Growth {
+    double all = 0, with_core = 0;
+  };
   Level level() const;
   static Block block_of(const std::vector<TimedStep>& steps);
   std::optional<Drift> add(Block block);
   Drift drift(const Level& level) const;
   void name_cause(Drift& drift) const;
+  Growth growth() const;
   bool is_explained_by_others(const Drift& drift) const;
   void forget_slow();
   void begin_again();

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "ckpt/disk.h"
+#include "train/health/layer_fault.h"
 
 namespace sextant {
 
@@ -70,6 +71,13 @@ void throttle_process(int64_t percent) {
   ::_exit(0);
 }
 
+constexpr float kFaded = 0x1p-20f;
+
+// Weights are the same on ranks that hold the same: what changes them does so everywhere.
+bool strikes_every_rank(FaultKind kind) {
+  return kind == FaultKind::fades_layer || kind == FaultKind::grows_logits;
+}
+
 bool has_loss_scale(const Program& program) {
   const Value* scale = program.find("loss_scale");
   return scale != nullptr && scale->buffer >= 0;
@@ -89,6 +97,7 @@ FaultInjector::FaultInjector(const Parts& parts)
     : bound_(parts.bound),
       rank_status_(parts.rank_status),
       record_(parts.out / kInjectedFaultsFile),
+      layers_(parts.layers),
       lose_local_checkpoints_(parts.lose_local_checkpoints) {
   if (parts.faults.empty()) return;
   std::set<std::string> struck = faults_that_struck(record_);
@@ -110,8 +119,13 @@ FaultInjector::FaultInjector(const Parts& parts)
                        (fault.kind == FaultKind::flips_message_bit && !bound_.checks_messages());
     if (cannot_flip)
       refuse_fault(fault, "the kernels of this device flip no bits on request", "device = \"cpu\", or corrupt");
+    if (strikes_every_rank(fault.kind)) {
+      if (fault.rank != 0)
+        refuse_fault(fault, "weights of one rank", "no rank: it strikes all that hold the model's last layer");
+      weights_of(fault);
+    }
     int number = ++times[fault.text];
-    if (fault.rank != bound_.rank()) continue;
+    if (fault.rank != bound_.rank() && !strikes_every_rank(fault.kind)) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
       refuse_fault(fault, fmt::format("rank {} computes no loss", fault.rank), "a rank of the last pipeline stage");
     if (fault.kind == FaultKind::flips_message_bit && !has_collectives(bound_.program()))
@@ -138,6 +152,21 @@ void FaultInjector::before_step(int64_t step) {
     remember(now);
     strike(now.fault);
   }
+  for (const Scaled& scaled : scaled_) scale_weights(bound_, scaled.weights, scaled.factor);
+}
+
+// None where this rank holds no part of the layer.
+std::vector<ValueId> FaultInjector::weights_of(const Fault& fault) const {
+  const Program& program = bound_.program();
+  const int64_t layer = layers_ - 1;
+  std::vector<ValueId> weights =
+      fault.kind == FaultKind::fades_layer ? output_weights(program, layer) : logit_weights(program, layer);
+  if (weights.empty() && holds_layer(program, layer))
+    refuse_fault(fault, fmt::format("layer {} reads no such weights as they are", layer),
+                 "a model with attention and linears, not in fp8");
+  if (!can_scale(program, weights))
+    refuse_fault(fault, "weights in bf16 are not changed on request", "train.precision f32 or fp16");
+  return weights;
 }
 
 void FaultInjector::slow_down(RankStatus& rank_status) const {
@@ -179,6 +208,12 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::is_throttled:
       return throttle_process(fault.amount);
+    case FaultKind::fades_layer:
+      scaled_.push_back({weights_of(fault), kFaded});
+      return;
+    case FaultKind::grows_logits:
+      scaled_.push_back({weights_of(fault), 1 + static_cast<float>(fault.amount) / 100});
+      return;
     case FaultKind::loses_node:
       lose_local_checkpoints_(fault.rank, static_cast<int>(fault.amount));
       std::raise(SIGKILL);

@@ -25,6 +25,7 @@ class FaultInjector {
     int ranks;
     Bound& bound;  // of this rank
     const RankStatus& rank_status;
+    int64_t layers = 0;                                                // of the model
     bool local_checkpoints = false;                                    // whether there are any to lose
     std::function<void(int first, int count)> lose_local_checkpoints;  // that these ranks hold
   };
@@ -52,6 +53,7 @@ class FaultInjector {
   void remember(const Pending& pending) const;
   void strike(const Fault& fault);
   void abort_in_collective();
+  std::vector<ValueId> weights_of(const Fault& fault) const;
 
   Bound& bound_;
   const RankStatus& rank_status_;
@@ -59,6 +61,13 @@ class FaultInjector {
   std::vector<Pending> pending_;
   int64_t spoiled_step_ = -1;
   int64_t flip_gemm_before_ = 0, flip_message_before_ = 0;
+  int64_t layers_ = 0;
+  // Weights that are multiplied before every step.
+  struct Scaled {
+    std::vector<ValueId> weights;
+    float factor = 1;
+  };
+  std::vector<Scaled> scaled_;
   int64_t slow_ms_ = 0, slow_input_ms_ = 0, sum_delay_ms_ = 0;
   std::function<void(int first, int count)> lose_local_checkpoints_;
   std::atomic<int64_t> disk_full_before_{0};

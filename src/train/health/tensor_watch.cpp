@@ -12,7 +12,8 @@ namespace sextant {
 
 namespace {
 
-constexpr double kSigmas = 10;  // beyond the median
+constexpr double kSigmas = 10;         // beyond the median
+constexpr double kLeastUpdate = 1e-6;  // beside weights
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Of neighbouring values, as if they differed by noise alone.
@@ -52,6 +53,8 @@ const std::vector<TensorWatch::Detector>& TensorWatch::detectors() {
        "of gradients reach the largest number of fp8"},
       {EventKind::underflow, &S::gradient_underflow, Scale::shares, 0.1, kNever, -kNever, 0.5, false,
        "of activation gradients round to zero"},
+      {EventKind::underflow, &S::inner_gradient_underflow, Scale::shares, 0.1, kNever, -kNever, 0.5, false,
+       "of the gradients inside of the layer round to zero"},
       {EventKind::underflow, &S::fp8_gradient_underflow, Scale::shares, 0.1, kNever, -kNever, kNever, false,
        "of gradients round to zero in fp8"},
       {EventKind::underflow, &S::fp8_activation_underflow, Scale::shares, 0.1, kNever, -kNever, kNever, false,
@@ -113,6 +116,8 @@ std::vector<TensorAlarm> TensorWatch::note(int64_t step, double lr, const Tensor
       if (!std::isfinite(list[layer])) continue;
       double value = detector.per_rate ? list[layer] / lr : list[layer];
       Series& series = series_[{&detector, layer}];
+      // At the end of a schedule updates are less than the last bit of f32 weights: that they are zero says nothing.
+      if (detector.per_rate && !series.values.empty() && lr * series.values.back() < kLeastUpdate) continue;
       std::string text;
       std::optional<double> excess = this->excess(detector, series, value, text);
       series.beyond = excess ? series.beyond + 1 : 0;

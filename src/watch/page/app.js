@@ -183,6 +183,11 @@ class View {
     }, 80);
   }
 
+  // Whether a zoom goes on: what is drawn is soon drawn again, from finer points.
+  isMoving() {
+    return this.zoomTimer !== undefined;
+  }
+
   question(parts) {
     return {runs: this.shownRuns().map((run) => run.id), axis: this.axis, parts, smoothing: this.smoothing,
             from: this.range?.from ?? null, to: this.range?.to ?? null};
@@ -213,11 +218,14 @@ class View {
       if (!unseen) return;
       await this.load(unseen);
       this.loadUnseen();
-    });
+    }, {timeout: 500});  // a browser that draws nothing may have no idle moment at all
   }
-  // Whether all that was asked for has come and been drawn.
-  isSettled() {
-    return this.zoomTimer === undefined && !this.isRefreshing && !this.painter.frame && !this.all().some((chart) => chart.isLoading || !chart.wasLoaded);
+  // What was asked for and has not come or been drawn yet.
+  unsettled() {
+    const waits = {zoom: this.isMoving(), refresh: this.isRefreshing, frame: this.painter.frame};
+    const charts = this.all().filter((chart) => chart.isLoading || !chart.wasLoaded)
+      .map((chart) => `${chart.fields?.[0] ?? chart.field} ${chart.isLoading ? "is loading" : "was not loaded"}`);
+    return [...Object.keys(waits).filter((name) => waits[name]), ...charts];
   }
   // With the next frames; those that are out of view when they come into it.
   redraw(charts) {
@@ -335,7 +343,8 @@ class View {
 const given = JSON.parse(byId("data").textContent);
 const view = new View(given.series ? new EmbeddedSource(given) : new LiveSource(given.token));
 if (matchMedia("(max-width: 760px)").matches) byId("runs-panel").open = false;
-globalThis.isSettled = () => view.isSettled();  // for tests
+globalThis.isSettled = () => view.unsettled().length === 0;  // for tests, as the next
+globalThis.unsettled = () => view.unsettled();
 view.source.listen((what) => {
   if (what === "lost") view.say("lost", "the server does not answer; trying again");
   else view.refresh();

@@ -1,5 +1,6 @@
 // One chart: curves of some fields for all runs that are shown, on a canvas. Zoom along x is common to all charts.
 const MOST_PARTS = 2000;  // of all curves of a chart; each has two points or fewer
+const DOTTED = 60;  // points of a curve that are drawn as dots too
 const MARGIN = {left: 58, right: 10, top: 8, bottom: 24};
 
 class Chart {
@@ -102,7 +103,7 @@ class Chart {
     for (const one of this.series) {
       if (!this.view.isShown(one.run)) continue;
       const look = {x, y, colour: colours.run(one.run), isDashed: one.isSecond};
-      if (one.smooth) points += drawCurve(context, one.values, {...look, isPale: true});
+      if (one.smooth) points += drawCurve(context, one.values, {...look, isPale: true, isCoarse: this.view.isMoving()});
       points += drawCurve(context, one.smooth ?? one.values, look);
     }
     for (const {run, seconds} of this.plans()) drawLevel(context, y.pixel(seconds), {x, colour: colours.run(run), text: "predicted"});
@@ -369,35 +370,37 @@ function clipToPlot(context, {width, height}) {
   context.clip();
 }
 
-// Returns how many points it draws: those in the range of x, and one on each side.
-function drawCurve(context, {x: xs, y: ys}, {x, y, colour, isPale = false, isDashed}) {
-  const begin = Math.max(0, lowerBound(xs, x.from) - 1);
-  let end = begin, isOutside = false;
-  const path = new Path2D();
-  for (let pen = false; end < xs.length && !isOutside; ++end) {
-    isOutside = xs[end] > x.to;
-    if (y.log && ys[end] <= 0) {
-      pen = false;
-      continue;
+// Returns how many points it draws of those in the range of x, and one on each side. Coarse: of every four the least and the greatest.
+function drawCurve(context, {x: xs, y: ys}, {x, y, colour, isPale = false, isCoarse = false, isDashed}) {
+  const begin = Math.max(0, lowerBound(xs, x.from) - 1), end = Math.min(xs.length, lowerBound(xs, x.to) + 1);
+  const line = new ThinnedPath(), isFew = end - begin <= DOTTED;
+  const add = (i) => (y.log && ys[i] <= 0 ? line.lift() : line.to(x.pixel(xs[i]), y.pixel(ys[i])));
+  let i = begin;
+  if (isCoarse && !isFew)
+    for (; i + 4 <= end; i += 4) {
+      let least = i, most = i;
+      for (let k = i + 1; k < i + 4; ++k) {
+        if (ys[k] < ys[least]) least = k;
+        if (ys[k] > ys[most]) most = k;
+      }
+      add(Math.min(least, most));
+      add(Math.max(least, most));
     }
-    if (pen) path.lineTo(x.pixel(xs[end]), y.pixel(ys[end]));
-    else path.moveTo(x.pixel(xs[end]), y.pixel(ys[end]));
-    pen = true;
-  }
+  for (; i < end; ++i) add(i);
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = isPale ? 0.25 : 1;
   context.setLineDash(isDashed ? [6, 4] : []);
-  strokeThin(context, path, isPale ? 1 : 1.6);
+  strokeThin(context, line.done(), isPale ? 1 : 1.6);
   context.setLineDash([]);
   // Few points are also shown as dots, or a curve of one point would not be seen.
-  if (end - begin <= 60)
+  if (isFew)
     for (let i = begin; i < end; ++i) {
       context.beginPath();
       context.arc(x.pixel(xs[i]), y.pixel(ys[i]), 2.5, 0, 7);
       context.fill();
     }
   context.globalAlpha = 1;
-  return end - begin;
+  return line.points;
 }
 
 // A line of some width, by lines of one pixel of the device beside each other: browsers without a GPU draw such lines

@@ -132,7 +132,7 @@ class HeatMap {
 function elementName(field) {
   if (field.endsWith("_by_rank")) return "rank";
   if (/expert|correction_bias/.test(field)) return "layer with experts";
-  return /^(activation|gradient|weight|fp8)_|^(update_ratio|attention_logit_max)$/.test(field) ? "layer" : "element";
+  return /^(activation|gradient|inner_gradient|weight|fp8)_|^(update_ratio|attention_logit_max)$/.test(field) ? "layer" : "element";
 }
 
 // From dark blue over green to yellow: readable without red and green, and in grey.
