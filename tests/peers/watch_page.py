@@ -126,6 +126,7 @@ def check_zoom(browser):
 
 def check_flops(browser, names):
     """In the middle of the axis, at 1.8e18, the first run of 2e15 a step is at its step 900 and the second, of 4e15, at 450."""
+    browser.wait_for("isSettled()")  # the cursor is where the axis that is drawn has it
     browser.value("document.querySelector('canvas').focus()")
     browser.key("ArrowRight")
     reading = browser.wait_for("(t => t.startsWith('model FLOPs') && t)(document.getElementById('reading').textContent)")
