@@ -17,6 +17,7 @@
 #include "laws/quantity.h"
 #include "laws/report.h"
 #include "plan/expert_imbalance.h"
+#include "plan/headroom.h"
 #include "plan/machine_target.h"
 #include "plan/run_plan.h"
 #include "plan/serving.h"
@@ -83,7 +84,9 @@ Target target_at(const PlanTarget& place, const RunConfig& run, int ranks) {
   return machine_target({.run = run, .ranks = ranks, .machine = *place.machine, .profile = place.profile});
 }
 
+// Of our own software. Layouts of others' are searched: these settings are tried by the bytes of our Programs.
 void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const PlanTarget& place, const Target& target) {
+  if (place.profile.kernels != Kernels::ours) return fmt::print("\n--search looks for layouts that fit\n");
   Bytes room{static_cast<int64_t>(place.machine->device.memory_bytes - place.machine->context_bytes)};
   std::vector<Alternative> found = settings_that_fit(run, spec, target, room);
   fmt::print("\n{}\n", found.empty() ? "nothing near these settings fits; --search looks further" : "would fit");
@@ -110,6 +113,8 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
     throw UserError({.place = "--imbalance",
                      .got = fmt::format("{} has no experts", spec.architecture),
                      .expected = "a model with experts"});
+  std::optional<double> headroom;
+  if (std::ranges::count(a.given, "--headroom") > 0) headroom = parse_headroom(a.headroom, "--headroom");
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, static_cast<int>(devices));
   IntervalModel intervals = load_interval_model();
@@ -123,6 +128,7 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
                                         .intervals = &intervals,
+                                        .headroom = headroom,
                                         .progress = [&](std::string_view text) {
                                           if (!a.json && a.verbosity != Verbosity::quiet)
                                             fmt::print(stderr, "{}\n", text);

@@ -28,7 +28,7 @@ using enum PlanMode;
 constexpr ModeSet kOfConfig = in(plan, search, serve);
 constexpr ModeSet kOfRuns = in(validate, judge_search, calibrate, hold_out);
 
-constexpr std::array<OptionUse, 31> kOptions{{
+constexpr std::array<OptionUse, 33> kOptions{{
     {"config", kOfConfig},
     {"overrides", kOfConfig},
     {"--json", kOfConfig | in(laws, validate, judge_search, published)},
@@ -47,6 +47,7 @@ constexpr std::array<OptionUse, 31> kOptions{{
     {"--search", in(search, judge_search)},
     {"--only", in(search)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},
+    {"--headroom", in(search)},
     {"--write", in(search, hold_out)},
     {"--serve", in(serve)},
     {"--prompt", in(serve)},
@@ -54,6 +55,7 @@ constexpr std::array<OptionUse, 31> kOptions{{
     {"--validate", kOfRuns},
     {"--calibrate", in(calibrate)},
     {"--hold-out", in(hold_out)},
+    {"--memory", in(hold_out)},
     {"--published", in(published)},
     {"--tokens", in(plan, search, laws)},
     {"--compute", in(laws)},

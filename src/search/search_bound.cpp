@@ -10,6 +10,8 @@
 #include "exec/sim/rank_walk.h"
 #include "models/model.h"
 #include "passes/stages.h"
+#include "plan/foreign_memory.h"
+#include "plan/memory_fit.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 #include "run/run_target.h"
@@ -244,7 +246,7 @@ const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t ru
   c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2), c.chunks = 1;
   c.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
   std::string key = fmt::format("{} {}", overrides_text(c), runs);
-  return once(figures_, key, [&] { return lower_figures(choice, runs); });
+  return once(figures_, key, [&] { return as_kept(lower_figures(choice, runs)); });
 }
 
 const std::vector<int>& LayoutBounds::blocks(int stages) {
@@ -265,6 +267,16 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
     }
     return pipe;
   });
+}
+
+ModelFigures LayoutBounds::as_kept(ModelFigures model) const {
+  if (memory_basis(&subject_.machine, &subject_.profile, subject_.spec.experts.has_value()) != MemoryBasis::estimate)
+    return model;
+  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
+    part->gradients *= foreign_gradients(subject_.profile);
+    part->optimizer *= foreign_optimizer(subject_.profile);
+  }
+  return model;
 }
 
 // Stages of one and of two blocks; along a pipeline also a last stage of one. Where weights are gathered one block

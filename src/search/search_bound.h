@@ -112,6 +112,8 @@ class LayoutBounds {
   const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
   const Pipeline& pipeline(const LayoutChoice& choice);
   const std::vector<int>& blocks(int stages);  // of each of so many stages
+  // Gradients and optimizer state as the software keeps them.
+  ModelFigures as_kept(ModelFigures model) const;
   ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
   ModelFigures coarse_figures(const LayoutChoice& choice);
   const PairFigures& pair_figures(const LayoutChoice& choice);

@@ -1,6 +1,7 @@
-#include "validate/foreign_memory.h"
+#include "plan/foreign_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/lifetime.h"
 #include "passes/memory.h"
@@ -35,9 +36,9 @@ ScoreBytes scores_of(const Program& program, const SoftwareProfile& profile) {
 
 // Dropout after attention and after the MLP keeps a byte for each element it saw: the whole width, on every rank,
 // unless those share the sequence.
-double mask_bytes(const Program& program, const ForeignRun& run) {
-  if (!run.profile.dropout) return 0;
-  double ranks = run.config.mesh.sequence_parallel ? 1 : static_cast<double>(run.config.mesh.tp), sum = 0;
+double mask_bytes(const Program& program, const RunConfig& run, const SoftwareProfile& profile) {
+  if (!profile.dropout) return 0;
+  double ranks = run.mesh.sequence_parallel ? 1 : static_cast<double>(run.mesh.tp), sum = 0;
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
@@ -73,14 +74,13 @@ double gathered_bytes(const Program& program) {
 }
 
 // Of one element for each that the rank holds, where our Program needs no memory for the sums of a single microbatch.
-double gradient_bytes(const Program& program, const MemoryUse& use, const ForeignRun& run) {
-  constexpr double kOwnGradientBytes = 4;  // f32
-  if (use.gradients.n > 0 || !run.profile.holds_gradients)
-    return static_cast<double>(use.gradients.n) / kOwnGradientBytes * run.profile.gradient_bytes;
+double gradient_bytes(const Program& program, const MemoryUse& use, const SoftwareProfile& profile) {
+  if (use.gradients.n > 0 || !profile.holds_gradients)
+    return static_cast<double>(use.gradients.n) * foreign_gradients(profile);
   double elements = 0;
   for (const Value& value : program.values)
     if (value.kind == ValueKind::parameter) elements += static_cast<double>(value.local.count());
-  return elements * run.profile.gradient_bytes;
+  return elements * profile.gradient_bytes;
 }
 
 bool accumulates(const Program& program) {
@@ -108,30 +108,54 @@ double in_flight(const Program& program) {
 
 }  // namespace
 
-ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
+double foreign_gradients(const SoftwareProfile& profile) {
+  constexpr double kOwnGradientBytes = 4;  // f32
+  return profile.gradient_bytes / kOwnGradientBytes;
+}
+
+double foreign_optimizer(const SoftwareProfile& profile) {
   constexpr double kOwnOptimizerBytes = 10;  // two f32 moments and the low half of the weights
-  const SoftwareProfile& profile = run.profile;
-  bool keeps_all = run.config.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+  return profile.optimizer_bytes / kOwnOptimizerBytes;
+}
+
+ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine) {
+  bool keeps_all = run.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+  MemoryUse use = memory_use(program);
+  ScoreBytes scores = scores_of(program, profile);
+  return {
+      .weights = static_cast<double>(use.weights.n),
+      .gradients = gradient_bytes(program, use, profile),
+      .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
+      .saved =
+          static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
+          (keeps_all ? mask_bytes(program, run, profile) * in_flight(program) : 0) +
+          (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0) +
+          (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
+      .working =
+          static_cast<double>(use.working.n) + logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single),
+      .buffers = profile.buffer_bytes,
+      .context = machine.context_bytes};
+}
+
+ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine) {
   ForeignMemory fullest;
   for (const Program& program : lowered.programs.train) {
-    MemoryUse use = memory_use(program);
-    ScoreBytes scores = scores_of(program, profile);
-    ForeignMemory here{
-        .weights = static_cast<double>(use.weights.n),
-        .gradients = gradient_bytes(program, use, run),
-        .optimizer = static_cast<double>(use.optimizer.n) * profile.optimizer_bytes / kOwnOptimizerBytes,
-        .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
-                 (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
-                 (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program)
-                                                                : 0) +
-                 (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
-        .working =
-            static_cast<double>(use.working.n) + logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single),
-        .buffers = profile.buffer_bytes,
-        .context = machine.context_bytes};
+    ForeignMemory here = foreign_memory(program, run, profile, machine);
     if (here.total() > fullest.total()) fullest = here;
   }
   return fullest;
+}
+
+MemoryParts parts_of(const ForeignMemory& memory) {
+  return {.weights = std::llround(memory.weights),
+          .gradients = std::llround(memory.gradients),
+          .optimizer = std::llround(memory.optimizer),
+          .activations = std::llround(memory.saved),
+          .scratch = std::llround(memory.working),
+          .communication = std::llround(memory.buffers),
+          .overhead = std::llround(memory.context)};
 }
 
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine) {

@@ -2,8 +2,11 @@
 // with the scores and masks of unfused attention and the context of driver and libraries.
 #pragma once
 
-#include "plan/predict.h"
-#include "validate/foreign.h"
+#include "config/run_config.h"
+#include "cost/machine.h"
+#include "cost/software_profile.h"
+#include "plan/memory_moments.h"
+#include "run/programs.h"
 
 namespace sextant {
 
@@ -17,8 +20,18 @@ struct ForeignMemory {  // bytes
   double total() const { return weights + gradients + optimizer + saved + working + buffers + context; }
 };
 
-// Of the fullest rank.
-ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
+// Of one rank, and of the fullest.
+ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine);
+ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine);
+
+// The same as a plan has it.
+MemoryParts parts_of(const ForeignMemory& memory);
+
+// How much of them the software keeps for each byte of our Program's.
+double foreign_gradients(const SoftwareProfile& profile);
+double foreign_optimizer(const SoftwareProfile& profile);
 
 // With the headroom that the software's allocator needs.
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine);
