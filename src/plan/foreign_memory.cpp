@@ -118,24 +118,28 @@ double foreign_optimizer(const SoftwareProfile& profile) {
   return profile.optimizer_bytes / kOwnOptimizerBytes;
 }
 
+ForeignExtra foreign_extra(const Program& program, const RunConfig& run, const SoftwareProfile& profile) {
+  bool keeps_all = run.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+  ScoreBytes scores = scores_of(program, profile);
+  ForeignExtra extra{.saved = 0, .working = logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single)};
+  if (keeps_scores) extra.saved += scores.kept;
+  if (keeps_all) extra.saved += mask_bytes(program, run, profile);
+  if (keeps_all && profile.keeps_activation_outputs) extra.saved += activation_output_bytes(program);
+  if (keeps_all && profile.keeps_gathered) extra.saved += gathered_bytes(program);
+  return extra;
+}
+
 ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const SoftwareProfile& profile,
                              const Machine& machine) {
-  bool keeps_all = run.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
   MemoryUse use = memory_use(program);
-  ScoreBytes scores = scores_of(program, profile);
-  return {
-      .weights = static_cast<double>(use.weights.n),
-      .gradients = gradient_bytes(program, use, profile),
-      .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
-      .saved =
-          static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
-          (keeps_all ? mask_bytes(program, run, profile) * in_flight(program) : 0) +
-          (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0) +
-          (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
-      .working =
-          static_cast<double>(use.working.n) + logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single),
-      .buffers = profile.buffer_bytes,
-      .context = machine.context_bytes};
+  ForeignExtra extra = foreign_extra(program, run, profile);
+  return {.weights = static_cast<double>(use.weights.n),
+          .gradients = gradient_bytes(program, use, profile),
+          .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
+          .saved = static_cast<double>(use.saved.n) + extra.saved * in_flight(program),
+          .working = static_cast<double>(use.working.n) + extra.working,
+          .buffers = profile.buffer_bytes,
+          .context = machine.context_bytes};
 }
 
 ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,

@@ -26,6 +26,12 @@ ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const
 ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,
                              const Machine& machine);
 
+// What the software has beside the buffers of our Program: of one microbatch for backward, and passing.
+struct ForeignExtra {
+  double saved = 0, working = 0;
+};
+ForeignExtra foreign_extra(const Program& program, const RunConfig& run, const SoftwareProfile& profile);
+
 // The same as a plan has it.
 MemoryParts parts_of(const ForeignMemory& memory);
 

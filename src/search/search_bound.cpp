@@ -246,7 +246,7 @@ const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t ru
   c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2), c.chunks = 1;
   c.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
   std::string key = fmt::format("{} {}", overrides_text(c), runs);
-  return once(figures_, key, [&] { return as_kept(lower_figures(choice, runs)); });
+  return once(figures_, key, [&] { return lower_figures(choice, runs); });
 }
 
 const std::vector<int>& LayoutBounds::blocks(int stages) {
@@ -269,14 +269,28 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
   });
 }
 
-ModelFigures LayoutBounds::as_kept(ModelFigures model) const {
-  if (memory_basis(&subject_.machine, &subject_.profile, subject_.spec.experts.has_value()) != MemoryBasis::estimate)
-    return model;
+// Gradients and optimizer state as other software keeps them, and what it has beside our buffers.
+void LayoutBounds::add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
+                               const std::vector<Program>& two) const {
+  if (!estimates_memory()) return;
   for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
     part->gradients *= foreign_gradients(subject_.profile);
     part->optimizer *= foreign_optimizer(subject_.profile);
   }
-  return model;
+  auto extra = [&](const Program& program) { return foreign_extra(program, config, subject_.profile); };
+  const bool piped = one.size() > 1;
+  double saved = extra(two.front()).saved - extra(one.front()).saved;
+  model.block.forward_to_backward += saved;
+  if (!piped) model.block.passing += saved;
+  (piped ? model.last_end : model.first_end).passing += extra(one.back()).working;
+}
+
+bool LayoutBounds::estimates_memory() const {
+  return memory_basis(&subject_.machine, &subject_.profile, subject_.spec.experts.has_value()) == MemoryBasis::estimate;
+}
+
+double LayoutBounds::outside_arena() const {
+  return subject_.machine.context_bytes + (estimates_memory() ? subject_.profile.buffer_bytes : 0);
 }
 
 // Stages of one and of two blocks; along a pipeline also a last stage of one. Where weights are gathered one block
@@ -310,7 +324,10 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   }
   model.first_end = first;
   model.first_end.add(model.block, -fewest);
-  if (!piped) return model;
+  if (!piped) {
+    add_foreign(model, config, one, two);
+    return model;
+  }
   StageFigures last = figures_of(one.back(), of_one);
   model.last_end = difference(last, model.block);
   // A single microbatch has given back what it held when its gradients are on their way.
@@ -322,6 +339,7 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
   // With gradients in shards, those of the head and of the one block are on their way at the same time.
   if (choice.mesh.zero < 2) model.last_scratch = scratch_of(one.back(), last);
+  add_foreign(model, config, one, two);
   return model;
 }
 
@@ -416,7 +434,7 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
     }
     most = std::max(most, bytes + scratch);
   }
-  return kSafety * most + subject_.machine.context_bytes;
+  return kSafety * most + outside_arena();
 }
 
 // Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
@@ -580,7 +598,7 @@ double LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
       bytes += persistent(stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)));
     most = std::max(most, bytes);
   }
-  return kSafety * most + subject_.machine.context_bytes;
+  return kSafety * most + outside_arena();
 }
 
 // By the Programs of one sequence at once: what is held grows with the number of sequences.

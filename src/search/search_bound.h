@@ -112,8 +112,10 @@ class LayoutBounds {
   const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
   const Pipeline& pipeline(const LayoutChoice& choice);
   const std::vector<int>& blocks(int stages);  // of each of so many stages
-  // Gradients and optimizer state as the software keeps them.
-  ModelFigures as_kept(ModelFigures model) const;
+  bool estimates_memory() const;               // of other software
+  double outside_arena() const;                // bytes
+  void add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
+                   const std::vector<Program>& two) const;
   ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
   ModelFigures coarse_figures(const LayoutChoice& choice);
   const PairFigures& pair_figures(const LayoutChoice& choice);

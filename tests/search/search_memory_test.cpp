@@ -83,11 +83,13 @@ TEST_F(SearchedMemory, IsThatOfThePlan) {
   EXPECT_TRUE(json.contains("memory_interval"));
 }
 
-// With fewer bytes for gradients and optimizer state than ours, and with more.
+// With fewer bytes for gradients and optimizer state than ours, and with more of everything.
 TEST_F(SearchedMemory, BoundsAreBelowTheEstimate) {
   SoftwareProfile narrow = megatron_, wide = megatron_;
   narrow.gradient_bytes = 2, narrow.optimizer_bytes = 4;
   wide.gradient_bytes = 8, wide.optimizer_bytes = 20;
+  wide.attention = AttentionKernel::unfused, wide.dropout = true, wide.keeps_activation_outputs = true;
+  wide.keeps_gathered = true, wide.loss_in_f32 = true, wide.holds_last_logits = true, wide.buffer_bytes = 3e7;
   for (const SoftwareProfile* profile : {&narrow, &wide}) {
     LayoutBounds bounds({run_, spec_, machine_, *profile});
     std::vector<LayoutChoice> choices = layouts_of({run_, spec_, machine_, 2});
