@@ -235,7 +235,8 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
                    "metrics.jsonl");
   verb->add_flag(
       "--search", a.search,
-      "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+      "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured; with "
+      "--published: the fastest layout beside each run's own");
   verb->add_option("--only", a.only,
                    "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, "
                    "microbatch, sequence_parallel, recompute (may be repeated)")

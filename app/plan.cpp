@@ -27,6 +27,7 @@
 #include "search/search.h"
 #include "train/data/dataset.h"
 #include "validate/known_run.h"
+#include "validate/known_run_search.h"
 #include "view/chrome_trace.h"
 #include "view/pages/plan_pictures.h"
 #include "view/pages/search_html.h"
@@ -223,6 +224,19 @@ ExitCode plan_verb(const PlanArguments& a) {
   }
   if (mode == PlanMode::laws) {
     print_laws(a);
+    return ExitCode::finished;
+  }
+  if (mode == PlanMode::search_published) {
+    IntervalModel intervals = load_interval_model();
+    std::vector<KnownRun> runs = read_known_runs(a.published);
+    std::vector<KnownRunSearch> results = search_known_runs({.runs = runs,
+                                                             .intervals = intervals,
+                                                             .limits = LayoutLimits(a.only, "--only"),
+                                                             .progress = [&](std::string_view run) {
+                                                               if (!a.json && a.verbosity != Verbosity::quiet)
+                                                                 fmt::print(stderr, "{}\n", run);
+                                                             }});
+    fmt::print("{}", a.json ? known_run_searches_json(results) : known_run_searches_text(results));
     return ExitCode::finished;
   }
   if (mode == PlanMode::published) {

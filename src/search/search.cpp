@@ -399,6 +399,7 @@ SearchRequest with_run(const SearchRequest& request, const RunConfig& run) {
           .threads = request.threads,
           .intervals = request.intervals,
           .headroom = request.headroom,
+          .known_to_fit_bytes = request.known_to_fit_bytes,
           .scope = request.scope,
           .below_seconds = request.below_seconds,
           .progress = request.progress};

@@ -46,6 +46,7 @@ struct SearchRequest {
   int threads = 0;                           // 0: one per core
   const IntervalModel* intervals = nullptr;  // null: nothing is called equal
   std::optional<double> headroom = {};       // share of a device's memory that stays free; none: by plan/headroom.h
+  double known_to_fit_bytes = 0;             // as much may be needed, whatever else is known
   SearchScope scope = SearchScope::whole;
   double below_seconds = std::numeric_limits<double>::infinity();  // layouts that take as long are not looked for
   std::function<void(std::string_view)> progress = {};

@@ -20,6 +20,7 @@ SearchMemory search_memory(const SearchRequest& request) {
       memory.interval = errors->interval(machine.device.name, request.profile.name, kIntervalShare);
   }
   memory.limit = std::min(memory.room, (1 - memory.headroom.share) * machine.device.memory_bytes);
+  memory.limit = std::max(memory.limit, request.known_to_fit_bytes);
   return memory;
 }
 
