@@ -38,7 +38,8 @@ constexpr std::array kExamples{
     CommandLine{"plan", "sextant plan configs/demo.toml batch.seq=256"},
     CommandLine{"plan", "sextant plan configs/demo.toml --machine h200 --report plan.html"},
     CommandLine{"plan",
-                "sextant plan configs/tiny-llama.toml --machine h100-sxm --search --devices 4 --write best.toml"},
+                "sextant plan configs/tiny-llama.toml --machine h100-sxm --search --devices 4 --headroom 5% "
+                "--write best.toml"},
     CommandLine{"plan", "sextant plan --params 1B"},
     CommandLine{"ask", "sextant ask cost gpt2 --machine h200 --devices 8 --tokens 10B --only pp=1 --only tp=1"},
     CommandLine{"ask largest", "sextant ask largest --machine v100-sxm2 --devices 1 batch.seq=2048"},

@@ -233,14 +233,19 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--imbalance", a.imbalance,
                    "how tokens go to the ranks of experts: balanced, the busiest rank's ratio to the mean, or a run's "
                    "metrics.jsonl");
-  verb->add_flag("--search", a.search,
-                 "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+  verb->add_flag(
+      "--search", a.search,
+      "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured; with "
+      "--published: the fastest layout beside each run's own");
   verb->add_option("--only", a.only,
                    "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, "
                    "microbatch, sequence_parallel, recompute (may be repeated)")
       ->allow_extra_args(false);
   verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb->add_option("--headroom", a.headroom,
+                   "with --search: share of the device's memory that layouts leave free, such as 5% [by the errors of "
+                   "published runs; of our own software 1%]");
   verb->add_option("--write", a.write,
                    "with --search: write the config with the fastest layout to this TOML file; with --hold-out: the "
                    "errors that intervals are learned from, as CSV")
@@ -261,6 +266,8 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
       ->needs(validate);
   verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")
       ->needs(validate);
+  verb->add_flag("--memory", a.memory,
+                 "with --hold-out: how far memory of other software is off, in place of step times");
   verb->add_option(
           "--published", a.published,
           "the runs that everybody knows (configs/published), or those whose names begin so: what was measured "

@@ -17,6 +17,7 @@
 #include "laws/quantity.h"
 #include "laws/report.h"
 #include "plan/expert_imbalance.h"
+#include "plan/headroom.h"
 #include "plan/machine_target.h"
 #include "plan/run_plan.h"
 #include "plan/serving.h"
@@ -26,6 +27,7 @@
 #include "search/search.h"
 #include "train/data/dataset.h"
 #include "validate/known_run.h"
+#include "validate/known_run_search.h"
 #include "view/chrome_trace.h"
 #include "view/pages/plan_pictures.h"
 #include "view/pages/search_html.h"
@@ -83,7 +85,9 @@ Target target_at(const PlanTarget& place, const RunConfig& run, int ranks) {
   return machine_target({.run = run, .ranks = ranks, .machine = *place.machine, .profile = place.profile});
 }
 
+// Of our own software. Layouts of others' are searched: these settings are tried by the bytes of our Programs.
 void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const PlanTarget& place, const Target& target) {
+  if (place.profile.kernels != Kernels::ours) return fmt::print("\n--search looks for layouts that fit\n");
   Bytes room{static_cast<int64_t>(place.machine->device.memory_bytes - place.machine->context_bytes)};
   std::vector<Alternative> found = settings_that_fit(run, spec, target, room);
   fmt::print("\n{}\n", found.empty() ? "nothing near these settings fits; --search looks further" : "would fit");
@@ -110,6 +114,8 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
     throw UserError({.place = "--imbalance",
                      .got = fmt::format("{} has no experts", spec.architecture),
                      .expected = "a model with experts"});
+  std::optional<double> headroom;
+  if (std::ranges::count(a.given, "--headroom") > 0) headroom = parse_headroom(a.headroom, "--headroom");
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, static_cast<int>(devices));
   IntervalModel intervals = load_interval_model();
@@ -123,6 +129,7 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
                                         .intervals = &intervals,
+                                        .headroom = headroom,
                                         .progress = [&](std::string_view text) {
                                           if (!a.json && a.verbosity != Verbosity::quiet)
                                             fmt::print(stderr, "{}\n", text);
@@ -217,6 +224,19 @@ ExitCode plan_verb(const PlanArguments& a) {
   }
   if (mode == PlanMode::laws) {
     print_laws(a);
+    return ExitCode::finished;
+  }
+  if (mode == PlanMode::search_published) {
+    IntervalModel intervals = load_interval_model();
+    std::vector<KnownRun> runs = read_known_runs(a.published);
+    std::vector<KnownRunSearch> results = search_known_runs({.runs = runs,
+                                                             .intervals = intervals,
+                                                             .limits = LayoutLimits(a.only, "--only"),
+                                                             .progress = [&](std::string_view run) {
+                                                               if (!a.json && a.verbosity != Verbosity::quiet)
+                                                                 fmt::print(stderr, "{}\n", run);
+                                                             }});
+    fmt::print("{}", a.json ? known_run_searches_json(results) : known_run_searches_text(results));
     return ExitCode::finished;
   }
   if (mode == PlanMode::published) {

@@ -7,7 +7,7 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<VerbMode, 9> kModes{{
+constexpr std::array<VerbMode, 10> kModes{{
     {"plan", "the plan of a config"},
     {"search", "the search for layouts (--search)"},
     {"serve", "the plan of serving (--serve)"},
@@ -17,6 +17,7 @@ constexpr std::array<VerbMode, 9> kModes{{
     {"calibrate", "the calibration (--validate with --calibrate)"},
     {"hold_out", "the validation by sources held out (--validate with --hold-out)"},
     {"published", "the runs that everybody knows (--published)"},
+    {"search_published", "the search beside the runs that everybody knows (--published with --search)"},
 }};
 
 template <class... Modes>
@@ -28,10 +29,10 @@ using enum PlanMode;
 constexpr ModeSet kOfConfig = in(plan, search, serve);
 constexpr ModeSet kOfRuns = in(validate, judge_search, calibrate, hold_out);
 
-constexpr std::array<OptionUse, 31> kOptions{{
+constexpr std::array<OptionUse, 33> kOptions{{
     {"config", kOfConfig},
     {"overrides", kOfConfig},
-    {"--json", kOfConfig | in(laws, validate, judge_search, published)},
+    {"--json", kOfConfig | in(laws, validate, judge_search, published, search_published)},
     {"--machine", kOfConfig | in(calibrate, hold_out)},
     {"--software", kOfConfig},
     {"--report", in(plan, search, validate)},
@@ -44,9 +45,10 @@ constexpr std::array<OptionUse, 31> kOptions{{
     {"--straggler", in(plan)},
     {"--jitter", in(plan)},
     {"--imbalance", in(plan, search)},
-    {"--search", in(search, judge_search)},
-    {"--only", in(search)},  // where a search is judged, each profile says what was searched
+    {"--search", in(search, judge_search, search_published)},
+    {"--only", in(search, search_published)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},
+    {"--headroom", in(search)},
     {"--write", in(search, hold_out)},
     {"--serve", in(serve)},
     {"--prompt", in(serve)},
@@ -54,7 +56,8 @@ constexpr std::array<OptionUse, 31> kOptions{{
     {"--validate", kOfRuns},
     {"--calibrate", in(calibrate)},
     {"--hold-out", in(hold_out)},
-    {"--published", in(published)},
+    {"--memory", in(hold_out)},
+    {"--published", in(published, search_published)},
     {"--tokens", in(plan, search, laws)},
     {"--compute", in(laws)},
     {"--params", in(laws)},
@@ -77,7 +80,7 @@ PlanMode plan_mode(const std::vector<std::string>& given) {
   auto has = [&](std::string_view option) { return std::ranges::count(given, option) > 0; };
   if (has("--validate") || has("--calibrate") || has("--hold-out"))
     return has("--hold-out") ? hold_out : has("--calibrate") ? calibrate : has("--search") ? judge_search : validate;
-  if (has("--published")) return published;
+  if (has("--published")) return has("--search") ? search_published : published;
   if (has("--search")) return search;
   if (has("--serve")) return serve;
   bool asks_laws = has("--compute") || has("--tokens") || has("--params") || has("--fit");

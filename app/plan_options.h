@@ -9,7 +9,18 @@
 
 namespace sextant {
 
-enum class PlanMode : uint8_t { plan, search, serve, laws, validate, judge_search, calibrate, hold_out, published };
+enum class PlanMode : uint8_t {
+  plan,
+  search,
+  serve,
+  laws,
+  validate,
+  judge_search,
+  calibrate,
+  hold_out,
+  published,
+  search_published
+};
 
 const OptionTable& plan_options();
 

@@ -59,6 +59,13 @@ void hold_out(Validation& validation, const PlanArguments& arguments) {
   if (!arguments.write.empty()) write_file_atomically(arguments.write, held_out_csv(errors));
 }
 
+// Estimates of memory are not fitted: a row is held out of the interval alone.
+void hold_out_memory(const Validation& validation, const PlanArguments& arguments) {
+  std::vector<HeldOutError> errors = memory_errors(validation, arguments.machine);
+  fmt::print("{}{}", memory_errors_text(errors), memory_coverage_text(errors));
+  if (!arguments.write.empty()) write_file_atomically(arguments.write, held_out_csv(errors));
+}
+
 void print_layout_choices(const Validation& validation, bool json) {
   std::vector<MeasuredGroup> groups = measured_groups(validation);
   std::vector<LayoutChoiceResult> results = layout_choice_results(validation);
@@ -69,10 +76,13 @@ void print_layout_choices(const Validation& validation, bool json) {
 
 void validate_verb(const PlanArguments& arguments) {
   std::vector<PublishedRun> runs = read_published_runs(arguments.validate);
+  if (arguments.memory)
+    std::erase_if(runs, [](const PublishedRun& run) { return !run.memory_gb || run.has_experts(); });
   // No other row counts in a fit.
-  if (arguments.hold_out || arguments.calibrate)
+  if ((arguments.hold_out && !arguments.memory) || arguments.calibrate)
     std::erase_if(runs, [](const PublishedRun& run) { return !run.judged() && !run.judged_experts(); });
   Validation validation(std::move(runs));
+  if (arguments.memory) return hold_out_memory(validation, arguments);
   if (arguments.hold_out) return hold_out(validation, arguments);
   if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
   validation.predict(Constants::tables);

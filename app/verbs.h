@@ -89,8 +89,10 @@ struct PlanArguments {
   std::string memory_timeline;
   std::string mesh;
   bool hold_out = false;  // with validate
+  bool memory = false;    // with hold_out: of memory in place of step times
   bool search = false;
   std::vector<std::string> only;  // for the search: "zero=0,1"
+  std::string headroom;           // for the search: "5%"; empty: by what is known of the software's memory
   int64_t devices = 0;            // for the search; 0: as many as the config's mesh has
   std::string validate;           // a CSV file of published runs
   bool calibrate = false;

@@ -4,7 +4,7 @@
     bench/calibrate.py PROGRAM [fit] [held-out] [validation] [--machine NAME]
 
 fit         [fitted] and [fitted_experts] of machines/NAME.toml, by `plan --validate --calibrate`
-held-out    data/held_out.csv and bench/results/held_out.txt, by `plan --validate --hold-out`, and docs/images/intervals.svg
+held-out    data/held_out.csv and bench/results/held_out.txt (and the same of memory, held_out_memory.*), by `plan --validate --hold-out`, and docs/images/intervals.svg
 validation  bench/results/validation.txt, by `plan --validate`
 
 Without a word all three, one after the other: each takes minutes on idle cores."""
@@ -54,6 +54,8 @@ def main():
         write_fits(given.program, given.machine)
     if "held-out" in what:
         (results / "held_out.txt").write_text(output_of(given.program, "--hold-out", "--write", str(ROOT / "data/held_out.csv")))
+        memory = output_of(given.program, "--hold-out", "--memory", "--write", str(ROOT / "data/held_out_memory.csv"))
+        (results / "held_out_memory.txt").write_text(memory)
         subprocess.run([sys.executable, str(ROOT / "bench/interval_plot.py")], check=True)
     if "validation" in what:
         file = results / "validation.txt"

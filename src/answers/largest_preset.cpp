@@ -58,8 +58,7 @@ SizeGuess guess_size(const PlanQuestion& q) {
   std::optional<Candidate> least = smallest_of(q);
   if (!least || least->fits) return {};
   auto needs = static_cast<double>(least->peak_bytes);
-  if (needs <= machine.device.memory_bytes)
-    return {"the memory of the host is too small for its optimizer state", true};
+  if (least->fits_device) return {"the memory of the host is too small for its optimizer state", true};
   return {fmt::format("the smallest layout needs {} on a device: {}", human(Bytes{least->peak_bytes}),
                       overrides_text(least->choice)),
           needs > kSurelyTooLarge * machine.device.memory_bytes};

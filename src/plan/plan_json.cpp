@@ -41,6 +41,15 @@ Json interval_json(const PredictionInterval& interval, double seconds) {
           {"with_this_software", interval.of_software}};
 }
 
+Json memory_interval_json(const MemoryInterval& interval, int64_t peak_bytes) {
+  auto bytes = static_cast<double>(peak_bytes);
+  return {{"share", interval.share},
+          {"low_bytes", interval.low(bytes)},
+          {"high_bytes", interval.high(bytes)},
+          {"learned_from", interval.rows},
+          {"learned_by", text_of(interval.of)}};
+}
+
 Json step_json(const StepTime& s) {
   Json exposed = Json::object();
   for (const auto& [axes, seconds] : s.exposed_comm_s) exposed[axes] = seconds;
@@ -93,7 +102,12 @@ std::string plan_json(const RunPlan& p) {
                    {"repeat_bytes", p.repeat_extra}};
   if (p.host_bytes > 0) out["memory"]["host_bytes"] = p.host_bytes;
   if (p.host_room) out["memory"]["host_room_bytes"] = *p.host_room;
-  if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
+  if (p.device_bytes) {
+    out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
+    out["memory"]["fit"] = name_of(p.device_fit());
+    out["memory"]["known"] = name_of(p.memory_basis);
+  }
+  if (p.memory_interval) out["memory"]["interval"] = memory_interval_json(*p.memory_interval, p.peak_bytes);
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;
   out["sent_bytes_per_rank_and_step"] = sent;

@@ -65,6 +65,27 @@ std::string host_text(const HostParts& host, bool masters, bool has_file) {
   return out;
 }
 
+// How far the memory is known.
+std::string known_text(const RunPlan& p) {
+  if (!p.device_bytes) return {};
+  if (p.memory_basis == MemoryBasis::exact)
+    return fmt::format("  {:<36} {:>19}  our own software: no interval\n", "known", "to the byte");
+  if (p.memory_basis == MemoryBasis::programs)
+    return fmt::format("  {:<36} {:>19}  that of our Programs, with room for the worst routing\n", "known", "not");
+  if (!p.memory_interval) return {};
+  const MemoryInterval& interval = *p.memory_interval;
+  auto bytes = static_cast<double>(p.peak_bytes);
+  return fmt::format(
+      "  {:<36} {:>16} GB, by the errors of {} {}\n",
+      fmt::format("{:.0f} % of measurements lie between", 100 * interval.share),
+      fmt::format("{} and {}", two_digits(interval.low(bytes) / 1e9), two_digits(interval.high(bytes) / 1e9)),
+      interval.rows, text_of(interval.of));
+}
+
+std::string_view fit_text(MemoryFit fit) {
+  return fit == MemoryFit::fits ? "it fits" : fit == MemoryFit::may_fit ? "it may fit" : "IT DOES NOT FIT";
+}
+
 std::string memory_text(const RunPlan& p) {
   const RankClass& rank = largest(p);
   const MemoryParts& m = rank.memory;
@@ -72,7 +93,8 @@ std::string memory_text(const RunPlan& p) {
       fmt::format("\n{:<39}{:>19}\n",
                   p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
   out += line(fmt::format("weights ({})", name_of(p.weights)), m.weights);
-  if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
+  const bool estimate = p.memory_basis == MemoryBasis::estimate;
+  if (m.gradients > 0) out += line(estimate ? "gradients" : "gradients (f32)", m.gradients);
   std::string optimizer = fmt::format("optimizer ({}){}", p.optimizer, p.masters ? ", master weights" : "");
   if (m.optimizer > 0 || rank.host.optimizer + rank.nvme_bytes == 0) out += line(optimizer, m.optimizer);
   if (p.states_kept_wide > 0)
@@ -81,8 +103,10 @@ std::string memory_text(const RunPlan& p) {
   out += line(m.gradients > 0 ? "activations" : "activations, gradients among them", m.activations);
   if (m.communication > 0) out += line("gathered weights, messages", m.communication);
   out += line("scratch of kernels, gaps", m.scratch);
-  out += line("in all, allocated at the start", m.total() - m.overhead);
+  out += line(estimate ? "in all, estimated for this software" : "in all, allocated at the start",
+              m.total() - m.overhead);
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
+  out += known_text(p);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
   if (rank.host.total() > 0) out += host_text(rank.host, p.masters, rank.nvme_bytes > 0);
   if (rank.nvme_bytes > 0)
@@ -93,9 +117,9 @@ std::string memory_text(const RunPlan& p) {
   if (p.local_copies > 0) out += line("and for local checkpoints, two copies", p.local_copies);
   if (p.local_copies_held > 0) out += line("and two for a rank of another host", p.local_copies_held);
   if (p.device_bytes)
-    out += fmt::format(
-        "  {:<36} {:>19}  {:>10}  {}\n", "the device has", human_count(static_cast<int64_t>(*p.device_bytes)),
-        human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits_device() ? "it fits" : "IT DOES NOT FIT");
+    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
+                       human_count(static_cast<int64_t>(*p.device_bytes)),
+                       human(Bytes{static_cast<int64_t>(*p.device_bytes)}), fit_text(p.device_fit()));
   if (p.host_room)
     out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "and the host for each device",
                        human_count(static_cast<int64_t>(*p.host_room)),
@@ -125,6 +149,12 @@ std::string time_text(const RunPlan& p) {
   if (!p.fits_host())
     return fmt::format("\nit does not fit: the host has {} less than is offloaded to it\n",
                        human(Bytes{p.host_bytes - static_cast<int64_t>(*p.host_room)}));
+  if (!p.fits() && p.memory_interval)
+    return fmt::format(
+        "\nit does not fit: {} or more are needed, and the device has {}; a step that cannot run has no time, no days "
+        "and no cost\n",
+        human(Bytes{static_cast<int64_t>(p.memory_interval->low(static_cast<double>(p.peak_bytes)))}),
+        human(Bytes{static_cast<int64_t>(*p.device_bytes - p.kept_free)}));
   if (!p.fits())
     return fmt::format(
         "\nit does not fit: {} more than the device has; a step that cannot run has no time, no days and no cost\n",

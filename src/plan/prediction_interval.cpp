@@ -4,26 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
-
-#include "base/csv.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/program_folder.h"
 
 namespace sextant {
 
 namespace {
-
-struct TraitColumn {
-  std::string_view name;
-  std::string RunTraits::*field;
-};
-constexpr std::array kTraits{TraitColumn{"device", &RunTraits::device}, TraitColumn{"software", &RunTraits::software},
-                             TraitColumn{"models", &RunTraits::models}, TraitColumn{"size", &RunTraits::size},
-                             TraitColumn{"dominated", &RunTraits::dominated}};
 
 // One row far off must not stand for its trait.
 constexpr double kMostUsual = 0.5;
@@ -48,14 +34,14 @@ class UsualErrors {
 
   double of(const RunTraits& traits) const {
     double usual = mean_;
-    for (const TraitColumn& trait : kTraits) usual *= std::pow(ratio(traits, trait), kTraitPower);
+    for (const RunTrait& trait : kRunTraits) usual *= std::pow(ratio(traits, trait), kTraitPower);
     return usual;
   }
 
  private:
   bool counts(const HeldOutError& error) const { return !without_.contains(error.source); }
 
-  double ratio(const RunTraits& traits, const TraitColumn& trait) const {
+  double ratio(const RunTraits& traits, const RunTrait& trait) const {
     double sum = 0, rows = 0;
     for (const HeldOutError& error : errors_)
       if (counts(error) && error.traits.*trait.field == traits.*trait.field) sum += size_of_error(error), rows += 1;
@@ -104,12 +90,6 @@ double conformal_quantile(const std::vector<ErrorScore>& sorted, double share) {
   return sorted.back().value;
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 }  // namespace
 
 std::string size_class(double parameters) {
@@ -135,44 +115,6 @@ std::string dominated_by(const SimResult& result) {
   return longest.seconds > kNotable * result.seconds ? longest.name : "compute";
 }
 
-std::string held_out_csv(std::span<const HeldOutError> errors) {
-  std::string out = "source";
-  for (const TraitColumn& trait : kTraits) out += fmt::format(",{}", trait.name);
-  out += ",log_error\n";
-  for (const HeldOutError& error : errors) {
-    out += quoted(error.source);
-    for (const TraitColumn& trait : kTraits) out += "," + quoted(error.traits.*trait.field);
-    out += fmt::format(",{:.4f}\n", error.log_error);
-  }
-  return out;
-}
-
-std::vector<HeldOutError> parse_held_out(std::string_view text, std::string_view place) {
-  CsvTable table = parse_csv(text, place);
-  auto column = [&](std::string_view name) {
-    int found = table.column(name);
-    if (found < 0)
-      throw UserError({.place = fmt::format("{}:1", place),
-                       .got = fmt::format("no column '{}'", name),
-                       .expected = "a file that `sextant plan --validate --hold-out --write FILE` made"});
-    return static_cast<size_t>(found);
-  };
-  std::vector<HeldOutError> errors;
-  for (const CsvRow& row : table.rows) {
-    HeldOutError& error = errors.emplace_back();
-    auto cell = [&](std::string_view name) { return row.fields[column(name)]; };
-    error.source = cell("source");
-    for (const TraitColumn& trait : kTraits) error.traits.*trait.field = cell(trait.name);
-    std::string number = cell("log_error");
-    auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), error.log_error);
-    if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(error.log_error))
-      throw UserError({.place = fmt::format("{}:{} log_error", place, row.line),
-                       .got = fmt::format("'{}'", number),
-                       .expected = "a number"});
-  }
-  return errors;
-}
-
 double PredictionInterval::low(double predicted) const {
   return predicted * std::exp(-log_half);
 }
@@ -190,8 +132,8 @@ std::string two_digits(double end) {
   return fmt::format("{:.10g}", unit * std::round(end / unit));
 }
 
-IntervalModel::IntervalModel(std::vector<HeldOutError> errors)
-    : errors_(std::move(errors)), scores_(scores_of(errors_, {})) {}
+IntervalModel::IntervalModel(std::vector<HeldOutError> errors, MemoryIntervalModel memory)
+    : errors_(std::move(errors)), scores_(scores_of(errors_, {})), memory_(std::move(memory)) {}
 
 PredictionInterval IntervalModel::interval(const RunTraits& traits, double share) const {
   std::set<std::string_view> none;
@@ -238,8 +180,7 @@ std::string coverage_text(const std::vector<HeldOutError>& errors) {
 }
 
 IntervalModel load_interval_model() {
-  std::filesystem::path file = program_folder("data") / "held_out.csv";
-  return IntervalModel(parse_held_out(read_file(file.string()), file.string()));
+  return IntervalModel(load_held_out("held_out.csv"), load_memory_interval_model());
 }
 
 }  // namespace sextant

@@ -1,5 +1,5 @@
 // PredictionInterval: how far a measurement may lie from a prediction. Learned from published runs, each predicted by a
-// fit that had not seen its source (data/published/held_out.csv, which `plan --validate --hold-out --write` makes).
+// fit that had not seen its source (data/held_out.csv, which `plan --validate --hold-out --write` makes).
 #pragma once
 
 #include <cstddef>
@@ -9,34 +9,16 @@
 #include <vector>
 
 #include "exec/sim/simulate.h"
+#include "plan/held_out.h"
+#include "plan/memory_interval.h"
 
 namespace sextant {
-
-// What errors are grouped by.
-struct RunTraits {
-  std::string device;     // the machine whose fitted efficiencies count
-  std::string software;   // profile
-  std::string models;     // "dense" or "experts"
-  std::string size;       // by parameters
-  std::string dominated;  // where the step goes
-  bool operator==(const RunTraits&) const = default;
-};
 
 std::string size_class(double parameters);
 std::string models_word(bool experts);
 // "compute", unless messages, other stages or the host are waited for more than a fifth of the step: then what is
 // waited for longest.
 std::string dominated_by(const SimResult& result);
-
-struct HeldOutError {
-  std::string source;
-  RunTraits traits;
-  double log_error = 0;  // of predicted over measured
-};
-
-std::string held_out_csv(std::span<const HeldOutError> errors);
-// UserError for what is no such table.
-std::vector<HeldOutError> parse_held_out(std::string_view text, std::string_view place);
 
 struct PredictionInterval {
   double share = 0;        // of measurements that are expected inside
@@ -65,29 +47,26 @@ struct ErrorScore {
 // all, times how much larger the errors of each trait are, drawn to 1 where few rows have it.
 class IntervalModel {
  public:
-  explicit IntervalModel(std::vector<HeldOutError> errors);
+  explicit IntervalModel(std::vector<HeldOutError> errors, MemoryIntervalModel memory = {});
 
   PredictionInterval interval(const RunTraits& traits, double share = kIntervalShare) const;
   const std::vector<HeldOutError>& errors() const { return errors_; }
   bool empty() const { return errors_.empty(); }  // there is nothing to learn from
+  // Of the memory of other software.
+  const MemoryIntervalModel& memory() const { return memory_; }
 
  private:
   std::vector<HeldOutError> errors_;
   std::vector<ErrorScore> scores_;
+  MemoryIntervalModel memory_;
 };
 
-// The share of rows that fall into the interval learned from all sources but their own, and the median of these
-// intervals as a factor.
-struct Coverage {
-  size_t rows = 0, inside = 0;
-  double median_log_half = 0;
-  double share() const { return rows > 0 ? static_cast<double>(inside) / static_cast<double>(rows) : 0; }
-};
+// By the interval learned from all sources but a row's own.
 Coverage coverage_of(const std::vector<HeldOutError>& errors, double share);
 // The same for several shares, as lines.
 std::string coverage_text(const std::vector<HeldOutError>& errors);
 
-// From the file that comes with the program.
+// From the files that come with the program.
 IntervalModel load_interval_model();
 
 }  // namespace sextant

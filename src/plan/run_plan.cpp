@@ -8,6 +8,7 @@
 #include "ir/lane.h"
 #include "models/model.h"
 #include "ops/row_queues.h"
+#include "plan/foreign_memory.h"
 #include "plan/traffic.h"
 #include "schedule/folded.h"
 
@@ -104,6 +105,8 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.optimizer = optimizer.name + (optimizer.state.value_or("f32") == "f32" ? "" : ", " + *optimizer.state);
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
+    if (plan.memory_basis == MemoryBasis::estimate)
+      peak.parts = parts_of(foreign_memory(program, request.run, *request.profile, *request.machine));
     int64_t host = programs.arena_bytes(static_cast<int>(i), MemorySpace::host);
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host),
                             programs.arena_bytes(static_cast<int>(i), MemorySpace::nvme)});
@@ -195,11 +198,17 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
   plan.flops = flops_per_token(request.lowered, request.run.batch);
   plan.expert_rows = expert_rows_of(request.lowered.programs);
+  plan.memory_basis = memory_basis(request.machine, request.profile, shape.spec.experts.has_value());
   add_memory(plan, request);
   if (!request.machine) return plan;
   plan.machine = request.machine->name, plan.device = request.machine->device.name,
   plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
+  if (plan.memory_basis == MemoryBasis::estimate) {
+    plan.kept_free = request.profile->headroom_bytes;
+    if (request.intervals && !request.intervals->memory().empty())
+      plan.memory_interval = request.intervals->memory().interval(plan.device, plan.profile, kIntervalShare);
+  }
   if (plan.host_bytes > 0 && request.machine->host.memory_bytes > 0)
     plan.host_room = request.machine->host.memory_bytes /
                      static_cast<double>(request.machine->devices_of_host(shape.mesh.world_size()));

@@ -15,6 +15,7 @@
 #include "laws/economics.h"
 #include "models/model.h"
 #include "plan/expert_imbalance.h"
+#include "plan/memory_fit.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 #include "plan/prediction_interval.h"
@@ -90,7 +91,16 @@ struct RunPlan {
   std::optional<StepTime> step;                                  // with a machine that it fits
   std::optional<Economics> economics;                            // likewise
 
-  bool fits_device() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
+  MemoryBasis memory_basis = MemoryBasis::exact;
+  std::optional<MemoryInterval> memory_interval;  // of the largest, where it is an estimate and errors are known
+  double kept_free = 0;                           // of the device, which its software's allocator needs
+
+  MemoryFit device_fit() const {
+    return device_bytes ? memory_fit(static_cast<double>(peak_bytes), *device_bytes - kept_free, memory_interval)
+                        : MemoryFit::fits;
+  }
+  // It may: a plan that is not known to be too large has times.
+  bool fits_device() const { return device_fit() != MemoryFit::does_not_fit; }
   bool fits_host() const { return !host_room || static_cast<double>(host_bytes) <= *host_room; }
   bool fits() const { return fits_device() && fits_host(); }
 };

@@ -36,10 +36,12 @@ std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec
   // Smaller microbatches cost less time than computing everything again, until they no longer fill the device.
   for (int64_t microbatch : smaller_microbatches(run)) {
     for (auto mode = first; mode != kRecompute.end() && found.size() < most; ++mode) {
+      if (microbatch == run.batch.microbatch && mode == first && *first == run.train.recompute) continue;  // the run
       RunConfig other = run;
       other.batch.microbatch = microbatch;
       other.train.recompute = *mode;
-      Bytes arena = largest_arena(build_programs(other, run_shape(other, spec), target));
+      // Only sizes are asked for: whoever takes these settings checks the Programs of them.
+      Bytes arena = largest_arena(build_programs(other, run_shape(other, spec), target, {}, Checks::none));
       if (arena > room) continue;
       std::string overrides;
       if (microbatch != run.batch.microbatch) overrides = fmt::format("batch.microbatch={}", microbatch);

@@ -20,6 +20,7 @@
 #include "schedule/schedules.h"
 #include "search/layout_overrides.h"
 #include "search/search_bound.h"
+#include "search/search_memory.h"
 #include "search/search_price.h"
 
 namespace sextant {
@@ -57,6 +58,7 @@ class Search {
  public:
   explicit Search(const SearchRequest& request)
       : request_(request),
+        memory_(search_memory(request)),
         run_(without_evaluation(request.run)),
         bounds_({run_, request.spec, request.machine, request.profile, request.target, request.imbalance.ratio}),
         team_(request.threads) {}
@@ -104,14 +106,17 @@ class Search {
       result.pareto = front_of(result.pareto);
     }
     if (!result.best.empty()) verify_layout(result.best.front(), price_request());
+    result.headroom = memory_.headroom, result.memory_interval = memory_.interval;
     for (auto* list : {&result.best, &result.pareto})
       for (Candidate& candidate : *list) {
+        candidate.fit = memory_fit(static_cast<double>(candidate.peak_bytes), memory_.room, memory_.interval);
         candidate.hurts = hurts_of(candidate, result.best.empty() ? candidate : result.best.front());
         candidate.overrides = layout_overrides(request_.run, candidate.config);
       }
   }
 
   bool found() const { return !priced_.empty(); }
+  const SearchMemory& memory() const { return memory_; }
   // Whether there are layouts that may fit and are too slow to be looked for.
   bool leaves_slower() const { return !queue_.empty(); }
 
@@ -141,7 +146,7 @@ class Search {
   }
 
   PriceRequest price_request() const {
-    return {request_.spec, request_.machine, request_.profile, request_.target, request_.imbalance};
+    return {request_.spec, request_.machine, request_.profile, request_.target, request_.imbalance, memory_.limit};
   }
 
   // Of candidates from the fastest on: each needs less memory than all before it.
@@ -181,12 +186,12 @@ class Search {
       node.least = {.seconds = kNever, .bytes = kNever};
       if (node.choice.microbatch >= too_large && !single) continue;
       node.least = bound(node.choice, Closeness::coarse);
-      if (!single && node.least.bytes > request_.machine.device.memory_bytes) too_large = node.choice.microbatch;
+      if (!single && node.least.bytes > memory_.limit) too_large = node.choice.microbatch;
     }
   }
 
   void keep_if_fits(Node& node) {
-    if (node.least.bytes > request_.machine.device.memory_bytes)
+    if (node.least.bytes > memory_.limit)
       ++counts_.too_large;
     else
       queue_.push(std::move(node));
@@ -276,6 +281,7 @@ class Search {
   }
 
   const SearchRequest& request_;
+  const SearchMemory memory_;
   const RunConfig run_;
   LayoutBounds bounds_;
   ThreadTeam team_;
@@ -326,9 +332,9 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
                                              layout_overrides(request.run, least->config))
                                : std::string("none can be lowered");
   throw DoesNotFit({.place = request.run.source,
-                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
+                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}; {}", request.devices,
                                        human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
-                                       request.machine.device.name, smallest),
+                                       request.machine.device.name, smallest, search.memory().headroom.about),
                     .expected = "a layout that fits",
                     .hint = request.scope == SearchScope::whole ? devices_that_fit(search, space) : std::string()});
 }
@@ -392,6 +398,8 @@ SearchRequest with_run(const SearchRequest& request, const RunConfig& run) {
           .imbalance = request.imbalance,
           .threads = request.threads,
           .intervals = request.intervals,
+          .headroom = request.headroom,
+          .known_to_fit_bytes = request.known_to_fit_bytes,
           .scope = request.scope,
           .below_seconds = request.below_seconds,
           .progress = request.progress};
@@ -483,8 +491,8 @@ std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const
   team.parallel_for(static_cast<int64_t>(layouts.size()), [&](int64_t i, int) {
     try {
       prices[static_cast<size_t>(i)] =
-          price_layout(layouts[static_cast<size_t>(i)],
-                       {request.spec, request.machine, request.profile, request.target, request.imbalance});
+          price_layout(layouts[static_cast<size_t>(i)], {request.spec, request.machine, request.profile, request.target,
+                                                         request.imbalance, search_memory(request).limit});
     } catch (const UserError&) {  // one that no pass can make is not ranked
     }
   });

@@ -20,6 +20,7 @@
 #include "laws/economics.h"
 #include "models/spec.h"
 #include "plan/expert_imbalance.h"
+#include "plan/headroom.h"
 #include "plan/prediction_interval.h"
 #include "search/layout_limits.h"
 #include "search/search_space.h"
@@ -44,6 +45,8 @@ struct SearchRequest {
   ExpertImbalance imbalance = {};            // of layouts whose ranks divide experts
   int threads = 0;                           // 0: one per core
   const IntervalModel* intervals = nullptr;  // null: nothing is called equal
+  std::optional<double> headroom = {};       // share of a device's memory that stays free; none: by plan/headroom.h
+  double known_to_fit_bytes = 0;             // as much may be needed, whatever else is known
   SearchScope scope = SearchScope::whole;
   double below_seconds = std::numeric_limits<double>::infinity();  // layouts that take as long are not looked for
   std::function<void(std::string_view)> progress = {};
@@ -64,9 +67,11 @@ struct Candidate {
   double mfu = 0;
   double tokens_per_s_per_device = 0;
   StepParts parts;
-  std::string why;    // where its time goes
-  std::string hurts;  // against the best: the first thing that costs it
-  bool fits = true;
+  std::string why;                     // where its time goes
+  std::string hurts;                   // against the best: the first thing that costs it
+  bool fits = true;                    // device and host, and leaves the headroom free
+  bool fits_device = true;             // of that, the device
+  MemoryFit fit = MemoryFit::fits;     // of its device, whatever the headroom
   std::string dominated;               // where its step goes (plan/prediction_interval.h)
   bool equals_best = true;             // the fastest is not known to be faster; without intervals of the fastest alone
   std::optional<Economics> economics;  // of the best and of the front, with a token budget
@@ -84,9 +89,11 @@ struct SearchResult {
   std::string model, machine, device, profile;
   int64_t devices = 0, sequences = 0, seq = 0;
   double device_bytes = 0;
-  std::optional<ExpertImbalance> imbalance;  // of a model with experts
-  std::vector<Candidate> best;               // that fit, fastest first
-  std::vector<Candidate> pareto;             // that fit: each needs less memory than all that are faster; fastest first
+  Headroom headroom;
+  std::optional<MemoryInterval> memory_interval;  // where memory is an estimate
+  std::optional<ExpertImbalance> imbalance;       // of a model with experts
+  std::vector<Candidate> best;                    // that fit, fastest first
+  std::vector<Candidate> pareto;  // that fit: each needs less memory than all that are faster; fastest first
   std::optional<PredictionInterval> interval;  // of the fastest
   SearchCounts counts;
   double search_seconds = 0;

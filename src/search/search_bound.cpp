@@ -10,6 +10,8 @@
 #include "exec/sim/rank_walk.h"
 #include "models/model.h"
 #include "passes/stages.h"
+#include "plan/foreign_memory.h"
+#include "plan/memory_fit.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 #include "run/run_target.h"
@@ -261,10 +263,40 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
     pipe.defers_weights = pipe.schedule.defers_weights();
     for (int rank = 0; rank < shape.ranks; ++rank) {
       std::vector<InFlight>& held = pipe.held.emplace_back();
-      for (int chunk = 0; chunk < shape.chunks; ++chunk) held.push_back(in_flight(pipe.schedule, rank, chunk));
+      std::map<int, double> layers;
+      for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+        held.push_back(in_flight(pipe.schedule, rank, chunk));
+        layers[chunk] = pipe.blocks[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
+      }
+      pipe.held_at_once.push_back(
+          estimates_memory() ? kept_layers(pipe.schedule.ranks[static_cast<size_t>(rank)], layers).share_at_once() : 1);
     }
     return pipe;
   });
+}
+
+// Gradients and optimizer state as other software keeps them, and what it has beside our buffers.
+void LayoutBounds::add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
+                               const std::vector<Program>& two) const {
+  if (!estimates_memory()) return;
+  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
+    part->gradients *= foreign_gradients(subject_.profile);
+    part->optimizer *= foreign_optimizer(subject_.profile);
+  }
+  auto extra = [&](const Program& program) { return foreign_extra(program, config, subject_.profile); };
+  const bool piped = one.size() > 1;
+  double saved = extra(two.front()).saved - extra(one.front()).saved;
+  model.block.forward_to_backward += saved;
+  if (!piped) model.block.passing += saved;
+  (piped ? model.last_end : model.first_end).passing += extra(one.back()).working;
+}
+
+bool LayoutBounds::estimates_memory() const {
+  return memory_basis(&subject_.machine, &subject_.profile, subject_.spec.experts.has_value()) == MemoryBasis::estimate;
+}
+
+double LayoutBounds::outside_arena() const {
+  return subject_.machine.context_bytes + (estimates_memory() ? subject_.profile.buffer_bytes : 0);
 }
 
 // Stages of one and of two blocks; along a pipeline also a last stage of one. Where weights are gathered one block
@@ -298,7 +330,10 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   }
   model.first_end = first;
   model.first_end.add(model.block, -fewest);
-  if (!piped) return model;
+  if (!piped) {
+    add_foreign(model, config, one, two);
+    return model;
+  }
   StageFigures last = figures_of(one.back(), of_one);
   model.last_end = difference(last, model.block);
   // A single microbatch has given back what it held when its gradients are on their way.
@@ -310,6 +345,7 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
   // With gradients in shards, those of the head and of the one block are on their way at the same time.
   if (choice.mesh.zero < 2) model.last_scratch = scratch_of(one.back(), last);
+  add_foreign(model, config, one, two);
   return model;
 }
 
@@ -388,6 +424,7 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
   double most = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
     double bytes = 0, scratch = 0;
+    const double at_once = pipe.held_at_once[static_cast<size_t>(rank)];
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       int at = stage_of(shape, pipe.schedule.placement, rank, chunk);
       StageFigures part = stage(model, pipe.blocks, at);
@@ -397,14 +434,15 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
         bytes += model.block.forward_to_backward * (pipe.blocks.front() - 1) * (held.forward_to_backward - 1);
         continue;
       }
-      bytes += part.forward_to_backward * held.forward_to_backward + part.forward_to_weight * held.forward_to_weight +
-               part.backward_to_weight * held.backward_to_weight;
+      bytes += at_once * (part.forward_to_backward * held.forward_to_backward +
+                          part.forward_to_weight * held.forward_to_weight +
+                          part.backward_to_weight * held.backward_to_weight);
       if (at == 0) scratch = std::max(scratch, model.first_scratch);
       if (at == shape.stages() - 1) scratch = std::max(scratch, model.last_scratch);
     }
     most = std::max(most, bytes + scratch);
   }
-  return kSafety * most + subject_.machine.context_bytes;
+  return kSafety * most + outside_arena();
 }
 
 // Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
@@ -568,7 +606,7 @@ double LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
       bytes += persistent(stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)));
     most = std::max(most, bytes);
   }
-  return kSafety * most + subject_.machine.context_bytes;
+  return kSafety * most + outside_arena();
 }
 
 // By the Programs of one sequence at once: what is held grows with the number of sequences.

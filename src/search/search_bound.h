@@ -94,6 +94,7 @@ class LayoutBounds {
     bool defers_weights = false;
     std::vector<int> blocks;
     std::vector<std::vector<InFlight>> held;
+    std::vector<double> held_at_once;  // the share of it that there is room for at any time, of each rank
   };
   template <class Known>
   struct Slot {
@@ -112,6 +113,10 @@ class LayoutBounds {
   const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
   const Pipeline& pipeline(const LayoutChoice& choice);
   const std::vector<int>& blocks(int stages);  // of each of so many stages
+  bool estimates_memory() const;               // of other software
+  double outside_arena() const;                // bytes
+  void add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
+                   const std::vector<Program>& two) const;
   ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
   ModelFigures coarse_figures(const LayoutChoice& choice);
   const PairFigures& pair_figures(const LayoutChoice& choice);

@@ -7,6 +7,7 @@
 #include "cost/planned_target.h"
 #include "cost/price.h"
 #include "models/model_flops.h"
+#include "plan/foreign_memory.h"
 #include "plan/predict.h"
 #include "plan/run_plan.h"
 #include "run/fit.h"
@@ -40,6 +41,16 @@ double peak_flops(const Machine& machine, const LoweredRun& run) {
   return peak_flops_per_s(machine, weights);
 }
 
+// Of the fullest rank, as make_plan has it.
+int64_t peak_of(const LoweredRun& lowered, const RunConfig& run, const PriceRequest& request) {
+  if (memory_basis(&request.machine, &request.profile, request.spec.experts.has_value()) != MemoryBasis::estimate)
+    return largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
+  int64_t most = 0;
+  for (const Program& program : lowered.programs.train)
+    most = std::max(most, parts_of(foreign_memory(program, run, request.profile, request.machine)).total());
+  return most;
+}
+
 }  // namespace
 
 Target target_of(const RunConfig& config, const PriceRequest& request) {
@@ -64,9 +75,11 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
                .bubble = rank.bubble,
                .host = rank.host,
                .exposed = rank.exposed};
-  out.peak_bytes = largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
+  out.peak_bytes = peak_of(lowered, run, request);
   const double on_host = static_cast<double>(largest_arena(lowered.programs, MemorySpace::host).n);
-  out.fits = static_cast<double>(out.peak_bytes) <= request.machine.device.memory_bytes &&
+  out.fits_device =
+      static_cast<double>(out.peak_bytes) <= request.limit_bytes.value_or(request.machine.device.memory_bytes);
+  out.fits = out.fits_device &&
              (on_host == 0 || on_host * static_cast<double>(request.machine.devices_of_host(out.choice.devices())) <=
                                   request.machine.host.memory_bytes);
   int64_t tokens = run.batch.sequences * run.batch.seq;
@@ -87,7 +100,9 @@ void settle(Candidate& candidate, const PriceRequest& request, double token_budg
                             .token_budget = token_budget,
                             .imbalance = request.imbalance});
   candidate.peak_bytes = plan.peak_bytes;
-  candidate.fits = plan.fits();
+  candidate.fits_device =
+      static_cast<double>(plan.peak_bytes) <= request.limit_bytes.value_or(request.machine.device.memory_bytes);
+  candidate.fits = plan.fits_host() && candidate.fits_device;
   if (token_budget > 0) candidate.economics = plan.economics;
 }
 

@@ -1,6 +1,8 @@
 // One layout, lowered whole and simulated.
 #pragma once
 
+#include <optional>
+
 #include "search/search.h"
 
 namespace sextant {
@@ -9,8 +11,9 @@ struct PriceRequest {
   const ModelSpec& spec;
   const Machine& machine;
   const SoftwareProfile& profile;
-  const Target* target = nullptr;  // null: an accelerator under the profile
-  ExpertImbalance imbalance = {};  // where ranks divide experts
+  const Target* target = nullptr;          // null: an accelerator under the profile
+  ExpertImbalance imbalance = {};          // where ranks divide experts
+  std::optional<double> limit_bytes = {};  // that a rank may need; none: what the device has
 };
 
 Target target_of(const RunConfig& config, const PriceRequest& request);

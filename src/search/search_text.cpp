@@ -16,10 +16,11 @@ double gigabytes(int64_t bytes) {
   return static_cast<double>(bytes) / 1e9;
 }
 
-std::string line_of(const Candidate& candidate) {
-  return fmt::format("{:9.4f} s {:7.1f} GB {:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
-                     gigabytes(candidate.peak_bytes), 100 * candidate.mfu, candidate.tokens_per_s_per_device,
-                     candidate.overrides);
+// Of estimates, whether it fits is not sure.
+std::string line_of(const Candidate& candidate, bool estimate) {
+  return fmt::format("{:9.4f} s {:7.1f} GB {}{:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
+                     gigabytes(candidate.peak_bytes), estimate ? fmt::format("{:<8}", name_of(candidate.fit)) : "",
+                     100 * candidate.mfu, candidate.tokens_per_s_per_device, candidate.overrides);
 }
 
 // Days and cost of the whole run, where they were asked for.
@@ -41,6 +42,12 @@ std::string equals_text(const SearchResult& result) {
       result.best.size(), 100 * interval.share, interval.high(1));
 }
 
+std::string memory_known_text(const SearchResult& result) {
+  const MemoryInterval& interval = *result.memory_interval;
+  return fmt::format("memory is estimated: {:.0f} % of {} {} took {:.2g} to {:.2g} times the estimate\n",
+                     100 * interval.share, interval.rows, text_of(interval.of), interval.least, interval.most);
+}
+
 nlohmann::ordered_json json_of(const Candidate& candidate) {
   nlohmann::ordered_json parts{{"compute", candidate.parts.compute},
                                {"update", candidate.parts.update},
@@ -50,6 +57,7 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
   nlohmann::ordered_json json{{"overrides", candidate.overrides},
                               {"seconds", candidate.seconds},
                               {"peak_bytes", candidate.peak_bytes},
+                              {"fit", name_of(candidate.fit)},
                               {"mfu", candidate.mfu},
                               {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
                               {"parts_s", parts},
@@ -66,6 +74,7 @@ std::string search_text(const SearchResult& result) {
   std::string text =
       fmt::format("{} × {} tokens on {} × {} ({}), {:.0f} GB each, {}\n", result.sequences, result.seq, result.devices,
                   result.device, result.machine, result.device_bytes / 1e9, result.profile);
+  text += result.headroom.about + "\n";
   if (result.imbalance) text += fmt::format("tokens among ranks of experts: {}\n", result.imbalance->about);
   const SearchCounts& counts = result.counts;
   text += fmt::format(
@@ -74,13 +83,15 @@ std::string search_text(const SearchResult& result) {
       counts.considered, counts.too_large, counts.too_slow, counts.priced, counts.did_not_fit, result.search_seconds);
   for (size_t i = 0; i < result.best.size(); ++i) {
     const Candidate& candidate = result.best[i];
-    text += fmt::format("{:3}. {}", i + 1, line_of(candidate));
+    text += fmt::format("{:3}. {}", i + 1, line_of(candidate, result.memory_interval.has_value()));
     text += fmt::format("     {}\n", candidate.why) + run_line(candidate);
     if (i > 0) text += fmt::format("     hurts: {}\n", candidate.hurts);
   }
   if (result.interval) text += equals_text(result);
+  if (result.memory_interval) text += memory_known_text(result);
   text += "\nless memory for more time\n";
-  for (const Candidate& candidate : result.pareto) text += "     " + line_of(candidate);
+  for (const Candidate& candidate : result.pareto)
+    text += "     " + line_of(candidate, result.memory_interval.has_value());
   return text + "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
 }
 
@@ -100,6 +111,14 @@ std::string search_json(const SearchResult& result) {
                                 {"priced", counts.priced},
                                 {"did_not_fit", counts.did_not_fit}}},
                               {"search_seconds", result.search_seconds}};
+  json["headroom"] = {
+      {"share", result.headroom.share}, {"from", name_of(result.headroom.from)}, {"about", result.headroom.about}};
+  if (const std::optional<MemoryInterval>& memory = result.memory_interval)
+    json["memory_interval"] = {{"share", memory->share},
+                               {"low", memory->least},
+                               {"high", memory->most},
+                               {"learned_from", memory->rows},
+                               {"learned_by", text_of(memory->of)}};
   if (result.interval)
     json["interval"] = {
         {"share", result.interval->share}, {"low", result.interval->low(1)}, {"high", result.interval->high(1)}};

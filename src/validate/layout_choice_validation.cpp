@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cost/planned_target.h"
+#include "plan/foreign_memory.h"
 #include "search/layout_limits.h"
 #include "search/search_bound.h"
-#include "validate/foreign_memory.h"
 
 namespace sextant {
 
@@ -40,7 +40,7 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
         bounds.bound(choice, Closeness::tight).seconds >= row.predicted_s)
       return {choice};
     LoweredRun lowered = lower_run(run.config, run.spec, planned_target(run.profile));
-    if (!fits(foreign_memory(lowered, run, row.machine), run.profile, row.machine)) return {choice};
+    if (!fits(foreign_memory(lowered, run.config, run.profile, row.machine), run.profile, row.machine)) return {choice};
     return {choice, simulate_run(lowered, {row.machine, row.machine.efficiency(), run.profile}).seconds};
   } catch (const UserError&) {
     return {choice};

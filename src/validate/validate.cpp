@@ -87,7 +87,7 @@ Validation::Validation(std::vector<PublishedRun> runs) {
     try {
       row.lowered = std::make_unique<LoweredRun>(
           lower_run(row.run.config, row.run.spec, planned_target(row.run.profile), Checks::none));
-      row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
+      row.predicted_memory = foreign_memory(*row.lowered, row.run.config, row.run.profile, row.machine);
       row.measured_s = measured(row);
     } catch (const UserError& error) {
       row.why_not = error.what();

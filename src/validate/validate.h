@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cost/machine.h"
+#include "plan/foreign_memory.h"
 #include "plan/predict.h"
 #include "plan/prediction_interval.h"
 #include "validate/foreign.h"
-#include "validate/foreign_memory.h"
 #include "validate/published_run.h"
 
 namespace sextant {

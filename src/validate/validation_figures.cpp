@@ -104,6 +104,32 @@ double quantile(std::vector<double> values, double share) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+std::vector<HeldOutError> memory_errors(const Validation& validation, std::string_view machine) {
+  std::vector<HeldOutError> errors;
+  for (const ValidationRow& row : validation.rows()) {
+    if (!row.predicted() || row.published.has_experts() || !row.published.memory_gb) continue;
+    if (!machine.empty() && row.run.machine != machine) continue;
+    HeldOutError& error = errors.emplace_back(HeldOutError{.source = row.published.source, .traits = row.traits()});
+    error.traits.dominated = row.predicted_memory.saved > 0.5 * row.predicted_memory.total() ? "activations" : "states";
+    error.log_error = std::log(reported_bytes(row.predicted_memory, row.run.profile) / (*row.published.memory_gb * 1e9));
+  }
+  return errors;
+}
+
+std::string memory_errors_text(const std::vector<HeldOutError>& errors) {
+  std::map<std::string, std::vector<double>> by_software;
+  for (const HeldOutError& error : errors)
+    by_software[fmt::format("{} on {}", error.traits.software, error.traits.device)].push_back(
+        std::expm1(error.log_error));
+  std::string out;
+  for (const auto& [name, values] : by_software) {
+    ErrorSummary summary = summary_of(values);
+    out += fmt::format("{:5.1f} %  {} rows of {}, bias {:+.1f} %\n", 100 * summary.median, summary.rows, name,
+                       100 * summary.bias);
+  }
+  return out;
+}
+
 ValidationFigures figures_of(const Validation& validation) {
   ValidationFigures f;
   std::vector<double> judged, all;

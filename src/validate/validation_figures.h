@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/validate.h"
@@ -50,6 +51,11 @@ struct ValidationFigures {
   MemoryFigures memory;
   ExpertFigures experts;
 };
+
+// Of the estimated memory of dense rows that say what they took; `machine`: only of rows on it, unless empty.
+std::vector<HeldOutError> memory_errors(const Validation& validation, std::string_view machine = {});
+// By software and device, as lines.
+std::string memory_errors_text(const std::vector<HeldOutError>& errors);
 
 ValidationFigures figures_of(const Validation& validation);
 

@@ -6,8 +6,9 @@
 // without recompute we keep what they call selective, less the masks. "Small" below is what is ours alone and no tensor
 // of s·b·h.
 #include "cost/machine_file.h"
+#include "plan/foreign_memory.h"
 #include "plan/worked_case.h"
-#include "validate/foreign_memory.h"
+#include "validate/foreign.h"
 
 namespace sextant {
 namespace {
@@ -89,8 +90,9 @@ TEST(WorkedActivations, OfSoftwareThatKeepsScores) {
       run.profile.attention = AttentionKernel::unfused;
       run.profile.dropout = true;
       if (spec.max_seq < c.seq) spec.max_seq = c.seq;
-      double kept =
-          foreign_memory(lower_run(run.config, spec, planned_target(run.profile), Checks::none), run, machine).saved;
+      double kept = foreign_memory(lower_run(run.config, spec, planned_target(run.profile), Checks::none), run.config,
+                                   run.profile, machine)
+                        .saved;
       return times * (kept - small_bytes(spec, layout)) / kGiB / figure;
     };
     // Masks of dropout outside attention, 2·s·b·h, are not counted; without sequence parallelism they are whole on

@@ -3,8 +3,9 @@
 // others do, but the copy of the weights in f32 is their low half beside the bf16 one (decision 0011), so that state
 // has 10 bytes where others have 12.
 #include "cost/machine_file.h"
+#include "plan/foreign_memory.h"
 #include "plan/worked_case.h"
-#include "validate/foreign_memory.h"
+#include "validate/foreign.h"
 
 namespace sextant {
 namespace {
@@ -119,12 +120,12 @@ TEST(WorkedMemory, OptimizersOfOthers) {
   run.profile.optimizer_bytes = 8;
   LoweredRun lowered = lowered_of(spec, layout);
   Machine machine = load_machine("a100-80-sxm");
-  ForeignMemory muon = foreign_memory(lowered, run, machine);
+  ForeignMemory muon = foreign_memory(lowered, run.config, run.profile, machine);
   EXPECT_NEAR(muon.weights / kGiB, 38.32, 0.1);
   EXPECT_NEAR(muon.gradients / kGiB, 76.65, 0.2);
   EXPECT_NEAR(muon.optimizer / kGiB, 19.16, 0.05);
   run.profile.gradient_bytes = 2;
-  EXPECT_NEAR(foreign_memory(lowered, run, machine).gradients / kGiB, 38.32, 0.1);
+  EXPECT_NEAR(foreign_memory(lowered, run.config, run.profile, machine).gradients / kGiB, 38.32, 0.1);
 }
 
 // ZeRO's stages at 2 + 2 + 12 bytes. Ours are 2 + 4 + 10: the same at stages 0, 2 and 3; at stage 1 every rank holds

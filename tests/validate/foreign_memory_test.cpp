@@ -8,8 +8,9 @@
 #include "cost/machine_file.h"
 #include "cost/planned_target.h"
 #include "cost/software_profile_file.h"
+#include "plan/foreign_memory.h"
+#include "validate/foreign.h"
 #include "validate/foreign_experts.h"
-#include "validate/foreign_memory.h"
 
 namespace sextant {
 namespace {
@@ -43,7 +44,7 @@ double predicted_gigabytes(const Rehearsal& r) {
   if (r.layers % r.mesh.pp != 0)
     run.config.pipeline.layers = fmt::format("{}", fmt::join(layers_of_stages(r.layers, r.mesh.pp), ","));
   LoweredRun lowered = lower_run(run.config, run.spec, planned_target(run.profile));
-  return foreign_memory(lowered, run, load_machine(run.machine)).total() / 1e9;
+  return foreign_memory(lowered, run.config, run.profile, load_machine(run.machine)).total() / 1e9;
 }
 
 TEST(ForeignMemory, AsSeenOnTheMachine) {
@@ -98,7 +99,8 @@ PredictedJob predicted_job(int64_t layers, int64_t hidden, const Job& job) {
   run.config.batch = {.sequences = 256, .microbatch = job.microbatch, .seq = 4096};
   run.config.train.eval_every = 0;
   Machine machine = load_machine(run.machine);
-  ForeignMemory memory = foreign_memory(lower_run(run.config, run.spec, planned_target(run.profile)), run, machine);
+  ForeignMemory memory =
+      foreign_memory(lower_run(run.config, run.spec, planned_target(run.profile)), run.config, run.profile, machine);
   SoftwareProfile tight = run.profile;
   tight.headroom_bytes = 0;
   return {(memory.total() - memory.context) / (1024.0 * 1024 * 1024), fits(memory, run.profile, machine),

@@ -49,7 +49,7 @@ std::string interval_words(const StepTime& step) {
 std::vector<PageFigure> plan_figures(const RunPlan& p) {
   std::vector<PageFigure> figures;
   if (p.device_bytes)
-    figures.push_back({p.fits() ? "it fits" : "it does not fit",
+    figures.push_back({p.fits_host() ? fmt::format("it {}", name_of(p.device_fit())) : "it does not fit",
                        fmt::format("{} of {} on the fullest device", bytes_text(p.peak_bytes),
                                    bytes_text(static_cast<int64_t>(*p.device_bytes))),
                        p.fits() ? Mood::good : Mood::bad});

@@ -32,7 +32,8 @@ void answer(Page& page, const SearchResult& result) {
       {human_count(std::llround(best.tokens_per_s_per_device)), "tokens/s on each device"},
       {fmt::format("{:.1f} %", 100 * best.mfu), "MFU, attention causal"},
       {human(Bytes{best.peak_bytes}),
-       fmt::format("of {} on the fullest device", human(Bytes{static_cast<int64_t>(result.device_bytes)}))}};
+       fmt::format("of {} on the fullest device; {}", human(Bytes{static_cast<int64_t>(result.device_bytes)}),
+                   result.headroom.about)}};
   if (best.economics) {
     figures.push_back({days_text(*best.economics), fmt::format("for {} tokens, with failures and checkpoints",
                                                                human_quantity(best.economics->run.token_budget))});
@@ -49,7 +50,8 @@ PageTable layouts_table(const std::vector<Candidate>& layouts) {
     table.heads.push_back({words, true});
   for (const Candidate& c : layouts) {
     std::vector<std::string> row{fmt::format("{}", table.rows.size() + 1), step_time(c.seconds),
-                                 human(Bytes{c.peak_bytes}), fmt::format("{:.1f} %", 100 * c.mfu),
+                                 human(Bytes{c.peak_bytes}) + (c.fit == MemoryFit::fits ? "" : ", may fit"),
+                                 fmt::format("{:.1f} %", 100 * c.mfu),
                                  fmt::format("{:.0f}", c.tokens_per_s_per_device)};
     if (run) row.push_back(days_text(*c.economics)), row.push_back(cost_text(*c.economics));
     row.insert(row.end(), {c.why, table.rows.empty() ? "" : c.hurts, c.overrides});

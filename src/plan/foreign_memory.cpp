@@ -1,6 +1,7 @@
-#include "validate/foreign_memory.h"
+#include "plan/foreign_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -13,6 +14,8 @@ namespace {
 
 // Probabilities (2), scores after softmax or their mask (1) and dropout's output (2), where they are written and kept.
 constexpr double kBytesPerScore = 3, kBytesPerScoreWithDropout = 5;
+
+constexpr double kOwnOptimizerBytes = 10;  // two f32 moments and the low half of the weights
 
 struct ScoreBytes {
   double kept = 0;    // of all attention ops of one microbatch
@@ -37,9 +40,9 @@ ScoreBytes scores_of(const Program& program, const SoftwareProfile& profile) {
 
 // Dropout after attention and after the MLP keeps a byte for each element it saw: the whole width, on every rank,
 // unless those share the sequence.
-double mask_bytes(const Program& program, const ForeignRun& run) {
-  if (!run.profile.dropout) return 0;
-  double ranks = run.config.mesh.sequence_parallel ? 1 : static_cast<double>(run.config.mesh.tp), sum = 0;
+double mask_bytes(const Program& program, const RunConfig& run, const SoftwareProfile& profile) {
+  if (!profile.dropout) return 0;
+  double ranks = run.mesh.sequence_parallel ? 1 : static_cast<double>(run.mesh.tp), sum = 0;
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
@@ -75,14 +78,13 @@ double gathered_bytes(const Program& program) {
 }
 
 // Of one element for each that the rank holds, where our Program needs no memory for the sums of a single microbatch.
-double gradient_bytes(const Program& program, const MemoryUse& use, const ForeignRun& run) {
-  constexpr double kOwnGradientBytes = 4;  // f32
-  if (use.gradients.n > 0 || !run.profile.holds_gradients)
-    return static_cast<double>(use.gradients.n) / kOwnGradientBytes * run.profile.gradient_bytes;
+double gradient_bytes(const Program& program, const MemoryUse& use, const SoftwareProfile& profile) {
+  if (use.gradients.n > 0 || !profile.holds_gradients)
+    return static_cast<double>(use.gradients.n) * foreign_gradients(profile);
   double elements = 0;
   for (const Value& value : program.values)
     if (value.kind == ValueKind::parameter) elements += static_cast<double>(value.local.count());
-  return elements * run.profile.gradient_bytes;
+  return elements * profile.gradient_bytes;
 }
 
 // One pass over a gradient of 16 bits and its sum in f32 moves 10 bytes. Software that moves more writes the gradient
@@ -113,38 +115,13 @@ double logit_bytes(const Program& program, const SoftwareProfile& profile) {
   return most * (bytes + (profile.holds_last_logits && accumulates(program) ? kBytesPerLogitOfTheLast : 0));
 }
 
-// Other software frees what a microbatch keeps of a chunk when its backward has run; our Program has room for the most
-// that each chunk ever keeps, at whatever time.
-struct KeptLayers {
-  double of_a_microbatch = 0;
-  double at_once = 0;   // of all chunks and microbatches, at the most
-  double reserved = 0;  // the most of each chunk, together
-};
-
-KeptLayers kept_layers(const Program& program) {
-  std::map<int, double> layers, kept, most;
-  std::set<int> deferred;  // chunks whose weight gradients are made last
-  for (const Region& region : program.regions) {
-    if (region.kind == RegionKind::weight) deferred.insert(region.chunk);
-    if (region.kind != RegionKind::forward) continue;
-    layers[region.chunk] = static_cast<double>(
-        std::ranges::count_if(region.ops, [&](const Op& op) { return local_cost(program, op).attention.has_value(); }));
-  }
-  KeptLayers out;
-  for (const Action& action : program.schedule) {
-    double& now = kept[action.chunk];
-    RegionKind last = deferred.contains(action.chunk) ? RegionKind::weight : RegionKind::backward;
-    if (action.region == last) now -= layers[action.chunk];
-    if (action.region != RegionKind::forward) continue;
-    now += layers[action.chunk];
-    most[action.chunk] = std::max(most[action.chunk], now);
-    double all = 0;
-    for (const auto& [chunk, count] : kept) all += count;
-    out.at_once = std::max(out.at_once, all);
-  }
-  for (const auto& [chunk, count] : layers) out.of_a_microbatch += count;
-  for (const auto& [chunk, count] : most) out.reserved += count;
-  return out;
+KeptLayers kept_by(const Program& program) {
+  std::map<int, double> layers;
+  for (const Region& region : program.regions)
+    if (region.kind == RegionKind::forward)
+      layers[region.chunk] = static_cast<double>(std::ranges::count_if(
+          region.ops, [&](const Op& op) { return local_cost(program, op).attention.has_value(); }));
+  return kept_layers(program.schedule, layers);
 }
 
 // How many times over what forward keeps of one microbatch is there.
@@ -158,32 +135,74 @@ double in_flight(const Program& program, const KeptLayers& layers) {
 
 }  // namespace
 
-ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
-  constexpr double kOwnOptimizerBytes = 10;  // two f32 moments and the low half of the weights
-  const SoftwareProfile& profile = run.profile;
-  bool keeps_all = run.config.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+KeptLayers kept_layers(std::span<const Action> schedule, const std::map<int, double>& layers) {
+  std::map<int, double> kept, most;
+  std::set<int> deferred;  // chunks whose weight gradients are made last
+  for (const Action& action : schedule)
+    if (action.region == RegionKind::weight) deferred.insert(action.chunk);
+  KeptLayers out;
+  for (const Action& action : schedule) {
+    auto found = layers.find(action.chunk);
+    const double own = found == layers.end() ? 0 : found->second;
+    double& now = kept[action.chunk];
+    if (action.region == (deferred.contains(action.chunk) ? RegionKind::weight : RegionKind::backward)) now -= own;
+    if (action.region != RegionKind::forward) continue;
+    now += own;
+    most[action.chunk] = std::max(most[action.chunk], now);
+    double all = 0;
+    for (const auto& [chunk, count] : kept) all += count;
+    out.at_once = std::max(out.at_once, all);
+  }
+  for (const auto& [chunk, count] : layers) out.of_a_microbatch += count;
+  for (const auto& [chunk, count] : most) out.reserved += count;
+  return out;
+}
+
+double foreign_gradients(const SoftwareProfile& profile) {
+  constexpr double kOwnGradientBytes = 4;  // f32
+  return profile.gradient_bytes / kOwnGradientBytes;
+}
+
+double foreign_optimizer(const SoftwareProfile& profile) {
+  return profile.optimizer_bytes / kOwnOptimizerBytes;
+}
+
+ForeignExtra foreign_extra(const Program& program, const RunConfig& run, const SoftwareProfile& profile) {
+  bool keeps_all = run.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+  ScoreBytes scores = scores_of(program, profile);
+  ForeignExtra extra{.saved = 0,
+                     .working = logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single) +
+                                accumulation_copy_bytes(program, profile)};
+  if (keeps_scores) extra.saved += scores.kept;
+  if (keeps_all) extra.saved += mask_bytes(program, run, profile);
+  if (keeps_all && profile.keeps_activation_outputs) extra.saved += activation_output_bytes(program);
+  if (keeps_all && profile.keeps_gathered) extra.saved += gathered_bytes(program);
+  return extra;
+}
+
+ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine) {
+  MemoryUse use = memory_use(program);
+  ForeignExtra extra = foreign_extra(program, run, profile);
+  KeptLayers layers = kept_by(program);
+  ForeignMemory memory{.weights = static_cast<double>(use.weights.n),
+                       .gradients = gradient_bytes(program, use, profile),
+                       .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
+                       .saved = static_cast<double>(use.saved.n) * layers.share_at_once() + extra.saved * in_flight(program, layers),
+                       .working = static_cast<double>(use.working.n) + extra.working,
+                       .buffers = profile.buffer_bytes,
+                       .context = machine.context_bytes};
+  // What forward keeps is gone when weights are updated.
+  double update = static_cast<double>(use.optimizer.n) / kOwnOptimizerBytes * profile.update_bytes;
+  memory.working += std::max(0.0, update - memory.saved - memory.working);
+  return memory;
+}
+
+ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,
+                             const Machine& machine) {
   ForeignMemory fullest;
   for (const Program& program : lowered.programs.train) {
-    MemoryUse use = memory_use(program);
-    ScoreBytes scores = scores_of(program, profile);
-    KeptLayers layers = kept_layers(program);
-    double copies = in_flight(program, layers);
-    double used = layers.reserved > 0 ? layers.at_once / layers.reserved : 1;  // of what our Program reserves
-    ForeignMemory here{
-        .weights = static_cast<double>(use.weights.n),
-        .gradients = gradient_bytes(program, use, run),
-        .optimizer = static_cast<double>(use.optimizer.n) * profile.optimizer_bytes / kOwnOptimizerBytes,
-        .saved = static_cast<double>(use.saved.n) * used + (keeps_scores ? scores.kept * copies : 0) +
-                 (keeps_all ? mask_bytes(program, run) * copies : 0) +
-                 (keeps_all && profile.keeps_activation_outputs ? activation_output_bytes(program) * copies : 0) +
-                 (keeps_all && profile.keeps_gathered ? gathered_bytes(program) * copies : 0),
-        .working = static_cast<double>(use.working.n) + logit_bytes(program, profile) +
-                   (keeps_scores ? 0 : scores.single) + accumulation_copy_bytes(program, profile),
-        .buffers = profile.buffer_bytes,
-        .context = machine.context_bytes};
-    // What forward keeps is gone when weights are updated.
-    double update = static_cast<double>(use.optimizer.n) * profile.update_bytes / kOwnOptimizerBytes;
-    here.working += std::max(0.0, update - here.saved - here.working);
+    ForeignMemory here = foreign_memory(program, run, profile, machine);
     if (here.total() > fullest.total()) fullest = here;
   }
   return fullest;
@@ -191,6 +210,16 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
 
 double reported_bytes(const ForeignMemory& memory, const SoftwareProfile& profile) {
   return memory.total() - (profile.counts_without_context ? memory.context : 0);
+}
+
+MemoryParts parts_of(const ForeignMemory& memory) {
+  return {.weights = std::llround(memory.weights),
+          .gradients = std::llround(memory.gradients),
+          .optimizer = std::llround(memory.optimizer),
+          .activations = std::llround(memory.saved),
+          .scratch = std::llround(memory.working),
+          .communication = std::llround(memory.buffers),
+          .overhead = std::llround(memory.context)};
 }
 
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine) {
