@@ -185,13 +185,14 @@ ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const
   MemoryUse use = memory_use(program);
   ForeignExtra extra = foreign_extra(program, run, profile);
   KeptLayers layers = kept_by(program);
-  ForeignMemory memory{.weights = static_cast<double>(use.weights.n),
-                       .gradients = gradient_bytes(program, use, profile),
-                       .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
-                       .saved = static_cast<double>(use.saved.n) * layers.share_at_once() + extra.saved * in_flight(program, layers),
-                       .working = static_cast<double>(use.working.n) + extra.working,
-                       .buffers = profile.buffer_bytes,
-                       .context = machine.context_bytes};
+  ForeignMemory memory{
+      .weights = static_cast<double>(use.weights.n),
+      .gradients = gradient_bytes(program, use, profile),
+      .optimizer = static_cast<double>(use.optimizer.n) * foreign_optimizer(profile),
+      .saved = static_cast<double>(use.saved.n) * layers.share_at_once() + extra.saved * in_flight(program, layers),
+      .working = static_cast<double>(use.working.n) + extra.working,
+      .buffers = profile.buffer_bytes,
+      .context = machine.context_bytes};
   // What forward keeps is gone when weights are updated.
   double update = static_cast<double>(use.optimizer.n) / kOwnOptimizerBytes * profile.update_bytes;
   memory.working += std::max(0.0, update - memory.saved - memory.working);

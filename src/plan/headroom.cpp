@@ -15,9 +15,8 @@ namespace {
 // Beyond the arena, which is exact, and the machine's context_gb: buffers of libraries that grow with the number of
 // communicators, and what others have on the device.
 constexpr double kOwnHeadroom = 0.01;
-// Of measurements that must not exceed what is left. Two kinds of software take up to twice their estimate, which is
-// not explained: to cover them too (0.9) would take more than a third of every device from all others.
-constexpr double kCoveredErrors = 0.8;
+// Of measurements that must not exceed what is left.
+constexpr double kCoveredErrors = 0.9;
 
 std::string percent_free(double share) {
   return fmt::format("{:.2g} % of the memory is left free", 100 * share);

@@ -65,4 +65,10 @@ std::vector<HeldOutError> load_held_out(std::string_view file) {
   return parse_held_out(read_file(path.string()), path.string());
 }
 
+std::string text_of(const Coverage& coverage, double share) {
+  return fmt::format("  {:.0f} % interval: {} of {} rows inside ({:.1f} %), its median a factor of {:.3f}\n",
+                     100 * share, coverage.inside, coverage.rows, 100 * coverage.share(),
+                     std::exp(coverage.median_log_half));
+}
+
 }  // namespace sextant

@@ -48,6 +48,8 @@ struct Coverage {
   double median_log_half = 0;
   double share() const { return rows > 0 ? static_cast<double>(inside) / static_cast<double>(rows) : 0; }
 };
+std::string text_of(const Coverage& coverage, double share);  // a line: what an interval of this share held
+
 // Of a table that comes with the program.
 std::vector<HeldOutError> load_held_out(std::string_view file);
 

@@ -124,12 +124,7 @@ Coverage memory_coverage(const std::vector<HeldOutError>& errors, double share) 
 
 std::string memory_coverage_text(const std::vector<HeldOutError>& errors) {
   std::string out = "intervals of memory learned from all other rows of the software, or from all other sources\n";
-  for (double share : {0.5, 0.6, 0.7, 0.8, 0.9}) {
-    Coverage coverage = memory_coverage(errors, share);
-    out += fmt::format("  {:.0f} % interval: {} of {} rows inside ({:.1f} %), its median a factor of {:.3f}\n",
-                       100 * share, coverage.inside, coverage.rows, 100 * coverage.share(),
-                       std::exp(coverage.median_log_half));
-  }
+  for (double share : {0.5, 0.6, 0.7, 0.8, 0.9}) out += text_of(memory_coverage(errors, share), share);
   return out;
 }
 

@@ -103,8 +103,8 @@ std::string memory_text(const RunPlan& p) {
   out += line(m.gradients > 0 ? "activations" : "activations, gradients among them", m.activations);
   if (m.communication > 0) out += line("gathered weights, messages", m.communication);
   out += line("scratch of kernels, gaps", m.scratch);
-  out += line(estimate ? "in all, estimated for this software" : "in all, allocated at the start",
-              m.total() - m.overhead);
+  out +=
+      line(estimate ? "in all, estimated for this software" : "in all, allocated at the start", m.total() - m.overhead);
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
   out += known_text(p);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);

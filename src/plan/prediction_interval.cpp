@@ -170,12 +170,7 @@ Coverage coverage_of(const std::vector<HeldOutError>& errors, double share) {
 
 std::string coverage_text(const std::vector<HeldOutError>& errors) {
   std::string out = "intervals learned from all other sources\n";
-  for (double share : {0.5, 0.6, 0.7, kIntervalShare, 0.9, 0.95}) {
-    Coverage coverage = coverage_of(errors, share);
-    out += fmt::format("  {:.0f} % interval: {} of {} rows inside ({:.1f} %), its median a factor of {:.3f}\n",
-                       100 * share, coverage.inside, coverage.rows, 100 * coverage.share(),
-                       std::exp(coverage.median_log_half));
-  }
+  for (double share : {0.5, 0.6, 0.7, kIntervalShare, 0.9, 0.95}) out += text_of(coverage_of(errors, share), share);
   return out;
 }
 

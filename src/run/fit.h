@@ -17,7 +17,8 @@ struct Alternative {
 // Of the rank that needs most in the space.
 Bytes largest_arena(const RunPrograms& programs, MemorySpace space = MemorySpace::device);
 
-// For a run that does not fit: up to `most` settings near its own whose largest rank needs no more than `room`; those that cost least time first.
+// For a run that does not fit: up to `most` settings near its own whose largest rank needs no more than `room`; those
+// that cost least time first.
 std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
                                            Bytes room, size_t most = 3);
 

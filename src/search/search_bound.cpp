@@ -434,9 +434,9 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
         bytes += model.block.forward_to_backward * (pipe.blocks.front() - 1) * (held.forward_to_backward - 1);
         continue;
       }
-      bytes += at_once * (part.forward_to_backward * held.forward_to_backward +
-                          part.forward_to_weight * held.forward_to_weight +
-                          part.backward_to_weight * held.backward_to_weight);
+      bytes += at_once *
+               (part.forward_to_backward * held.forward_to_backward + part.forward_to_weight * held.forward_to_weight +
+                part.backward_to_weight * held.backward_to_weight);
       if (at == 0) scratch = std::max(scratch, model.first_scratch);
       if (at == shape.stages() - 1) scratch = std::max(scratch, model.last_scratch);
     }

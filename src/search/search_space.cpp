@@ -57,11 +57,11 @@ class Space {
   }
 
  private:
-  // Across nodes only when asked for by number.
+  // Across nodes only when asked for by number, or where the config itself does it.
   int64_t most_tensor_ranks() const {
     std::optional<int64_t> asked =
         request_.limits ? request_.limits->most(axis_of(&MeshSection::tp).name()) : std::nullopt;
-    return std::max(request_.machine.devices_per_node, asked.value_or(0));
+    return std::max({request_.machine.devices_per_node, asked.value_or(0), run_.mesh.tp});
   }
 
   // How ranks of a grid may have experts: divided among so many, whole (parallel folding) or in parts along with the

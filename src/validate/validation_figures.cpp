@@ -111,7 +111,8 @@ std::vector<HeldOutError> memory_errors(const Validation& validation, std::strin
     if (!machine.empty() && row.run.machine != machine) continue;
     HeldOutError& error = errors.emplace_back(HeldOutError{.source = row.published.source, .traits = row.traits()});
     error.traits.dominated = row.predicted_memory.saved > 0.5 * row.predicted_memory.total() ? "activations" : "states";
-    error.log_error = std::log(reported_bytes(row.predicted_memory, row.run.profile) / (*row.published.memory_gb * 1e9));
+    error.log_error =
+        std::log(reported_bytes(row.predicted_memory, row.run.profile) / (*row.published.memory_gb * 1e9));
   }
   return errors;
 }
