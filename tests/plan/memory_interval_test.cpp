@@ -114,7 +114,7 @@ TEST(HeadroomTest, ComesFromWhatIsKnown) {
   question.basis = MemoryBasis::estimate;
   Headroom learned = headroom_for(question);
   EXPECT_EQ(learned.from, HeadroomFrom::errors);
-  EXPECT_NEAR(learned.share, 1 - 1 / errors.upper("even", "another", 0.8).most, 1e-12);
+  EXPECT_NEAR(learned.share, 1 - 1 / errors.upper("even", "another", 0.9).most, 1e-12);
   question.software = "software 0";  // takes less than is estimated
   EXPECT_EQ(headroom_for(question).share, 0);
   double asked = 0.2;
