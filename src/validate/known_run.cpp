@@ -159,12 +159,7 @@ double counted_flops(const FlopsPerToken& flops, CountedFlops counted) {
 
 KnownRunResult plan_known_run(KnownRun known, const std::vector<SoftwareProfile>& profiles,
                               const IntervalModel& intervals) {
-  RunConfig config = load_config(known.config, known.overrides);
-  ModelSpec spec = resolve_spec(config);
-  SoftwareProfile profile = profile_named(profiles, known.software);
-  Machine machine = load_machine(known.machine);
-  if (spec.experts) machine = with_experts(std::move(machine));
-  machine = with_network_of(profile, std::move(machine));
+  const auto [config, spec, profile, machine] = load_known_run(known, profiles);
   LoweredRun lowered = lower_run(config, spec, planned_target(profile), Checks::none);
   SimResult fitted = simulate_run(lowered, {machine, machine.efficiency(), profile});
   KnownRunResult out{.run = std::move(known),
@@ -224,6 +219,16 @@ std::vector<KnownRung> known_rungs(const std::vector<KnownRunResult>& results) {
                      .fitted = r.utilisation(r.fitted_s) - before->utilisation(before->fitted_s)});
   }
   return rungs;
+}
+
+LoadedKnownRun load_known_run(const KnownRun& known, const std::vector<SoftwareProfile>& profiles) {
+  RunConfig config = load_config(known.config, known.overrides);
+  ModelSpec spec = resolve_spec(config);
+  SoftwareProfile profile = profile_named(profiles, known.software);
+  Machine machine = load_machine(known.machine);
+  if (spec.experts) machine = with_experts(std::move(machine));
+  machine = with_network_of(profile, std::move(machine));
+  return {std::move(config), std::move(spec), std::move(profile), std::move(machine)};
 }
 
 std::vector<KnownRunResult> plan_known_runs(std::vector<KnownRun> runs, const IntervalModel& intervals) {

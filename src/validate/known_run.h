@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "config/run_config.h"
+#include "cost/machine.h"
+#include "cost/software_profile.h"
+#include "models/spec.h"
 #include "plan/prediction_interval.h"
 
 namespace sextant {
@@ -48,6 +52,15 @@ inline constexpr std::string_view kAllKnownRuns = "all";
 
 // Those that come with the program and whose names begin so; UserError where there are none.
 std::vector<KnownRun> read_known_runs(std::string_view begin = kAllKnownRuns);
+
+// What a known run is planned with.
+struct LoadedKnownRun {
+  RunConfig config;
+  ModelSpec spec;
+  SoftwareProfile profile;
+  Machine machine;
+};
+LoadedKnownRun load_known_run(const KnownRun& known, const std::vector<SoftwareProfile>& profiles);
 
 struct KnownRunResult {
   KnownRun run;

@@ -8,9 +8,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "config/load.h"
-#include "cost/machine_file.h"
-#include "cost/network.h"
 #include "cost/software_profile_file.h"
 #include "models/model.h"
 #include "run/resolve_spec.h"
@@ -25,12 +22,7 @@ constexpr double kSameTime = 1e-6;
 
 KnownRunSearch search_known_run(const KnownRun& known, const std::vector<SoftwareProfile>& profiles,
                                 const KnownRunSearchRequest& asked) {
-  RunConfig config = load_config(known.config, known.overrides);
-  ModelSpec spec = resolve_spec(config);
-  SoftwareProfile profile = profile_named(profiles, known.software);
-  Machine machine = load_machine(known.machine);
-  if (spec.experts) machine = with_experts(std::move(machine));
-  machine = with_network_of(profile, std::move(machine));
+  const auto [config, spec, profile, machine] = load_known_run(known, profiles);
   KnownRunSearch out{.run = known, .published = price_layout(config, {spec, machine, profile})};
   out.published.overrides = overrides_text(out.published.choice);
   SearchRequest request{.run = config,
