@@ -24,8 +24,8 @@
 #include "run/run_target.h"
 #include "train/data/dataset.h"
 #include "train/health/drift_watch.h"
+#include "train/health/failure_record.h"
 #include "train/health/fault_injector.h"
-#include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/microbatch_check.h"
 #include "train/health/non_finite_streak.h"
@@ -624,34 +624,6 @@ class Run {
   TrainResult result_;
 };
 
-// By a rank that has waited too long. The late one may still be there to be looked at.
-void record_hang(const RankRunParts& parts) {
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::optional<HangReport> report =
-      hang_report(last_beats(parts.out), std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  if (!report) return;
-  std::fputs(fmt::format("sextant: {}\n", report->text()).c_str(), stderr);
-  EventLog(parts.out, parts.run.log.on_event).record(report->event());
-}
-
-// By the rank that fails, which need not be the leader.
-void record_failure(const RankRunParts& parts, int rank, int64_t step, const std::exception& error) {
-  if (const auto* corruption = dynamic_cast<const Corruption*>(&error)) {
-    const CorruptionFacts& facts = corruption->facts();
-    EventDetails details{{"check", facts.check}, {"op", facts.op}};
-    if (facts.rank) details.set("rank", int64_t{*facts.rank});
-    if (facts.layer >= 0) details.set("layer", int64_t{facts.layer});
-    if (!facts.verdict.empty()) details.set("verdict", facts.verdict);
-    EventLog(parts.out, parts.run.log.on_event)
-        .record({.kind = EventKind::corruption, .step = step, .text = error.what(), .details = std::move(details)});
-  }
-  EventLog(parts.out, parts.run.log.on_event)
-      .record({.kind = EventKind::failure,
-               .step = step,
-               .text = error.what(),
-               .details = {{"rank", rank}, {"exit_code", number_of(exit_code_of(error))}}});
-}
-
 }  // namespace
 
 TrainResult run_rank(const RankRunParts& parts, Executor& executor, const RankContext& context,
@@ -671,10 +643,10 @@ TrainResult run_rank(const RankRunParts& parts, Executor& executor, const RankCo
   } catch (const std::exception& error) {
     if (exit_code_of(error) == ExitCode::rank_lost) {
       position.heartbeat.beat();  // it still waits, and says so
-      record_hang(parts);
+      record_hang(parts.out, parts.run.log);
     }
     position.heartbeat.fail(error.what());
-    record_failure(parts, context.rank, position.rank_status.seen().step, error);
+    record_failure(parts.out, parts.run.log, context.rank, position.rank_status.seen().step, error);
     // Here, where its memory still is: messages may be on their way into it.
     if (context.transport)
       context.transport->abort(fmt::format("rank {} ended with: {}", context.rank, error.what()), exit_code_of(error));
