@@ -243,9 +243,10 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
-  verb->add_option("--headroom", a.headroom,
-                   "with --search: share of the device's memory that layouts leave free, such as 5% [by the errors of "
-                   "published runs; of our own software 1%]");
+  verb->add_option(
+      "--headroom", a.headroom,
+      "with --search: share of the device's memory that layouts leave free, such as 5% [as much as published "
+      "runs with the software took beyond their estimates; docs/planning.md]");
   verb->add_option("--write", a.write,
                    "with --search: write the config with the fastest layout to this TOML file; with --hold-out: the "
                    "errors that intervals are learned from, as CSV")

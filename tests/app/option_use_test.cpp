@@ -233,14 +233,14 @@ class PlanModes : public testing::TestWithParam<size_t> {};
 TEST_P(PlanModes, EveryOptionIsUsedOrRefused) {
   expect_all_used_or_refused(plan_case(), GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(Options, PlanModes, testing::Range<size_t>(0, 8),
+INSTANTIATE_TEST_SUITE_P(Options, PlanModes, testing::Range<size_t>(0, plan_options().modes.size()),
                          [](const auto& info) { return std::string(plan_options().modes[info.param].name); });
 
 class LaunchModes : public testing::TestWithParam<size_t> {};
 TEST_P(LaunchModes, EveryOptionIsUsedOrRefused) {
   expect_all_used_or_refused(launch_case(), GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(Options, LaunchModes, testing::Range<size_t>(0, 5),
+INSTANTIATE_TEST_SUITE_P(Options, LaunchModes, testing::Range<size_t>(0, launch_options().modes.size()),
                          [](const auto& info) { return std::string(launch_options().modes[info.param].name); });
 
 TEST(OptionUse, EveryModeHasABaseAndEveryOptionASample) {
