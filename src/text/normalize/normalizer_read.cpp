@@ -12,9 +12,9 @@ namespace {
 
 NormalizerPtr read_replace(const JsonField& field) {
   const JsonField given = field["pattern"];
-  const std::string& content = field["content"].text();
+  const std::string content = field["content"].text();
   if (given["Regex"].is_null()) {
-    const std::string& pattern = given["String"].text();
+    const std::string pattern = given["String"].text();
     if (pattern.empty()) given["String"].refuse("is empty", "a string to replace");
     return literal_normalizer(pattern, content);
   }
