@@ -19,11 +19,13 @@ namespace sextant {
 
 namespace {
 
+using cuda::block_sum;
 using cuda::SuspectRows;
 using cuda::warp_sum;
 
 constexpr int kCheckThreads = 256;
 constexpr int kCheckWarps = kCheckThreads / 32;
+constexpr int kJudgeThreads = 1024, kJudgeWarps = kJudgeThreads / 32;
 constexpr int64_t kLinesOfSlice = 1024;  // that a block of sums over columns reads
 constexpr int kLinesAtOnce = 8;          // by one warp, so that weights are read once for all of them
 
@@ -279,15 +281,32 @@ __global__ void __launch_bounds__(kCheckThreads) find_suspects(const __grid_cons
   }
 }
 
-// (1) of exec/gemm_fault.h, a thread for each column.
+// What a number of c is, and the sum of its terms' magnitudes.
+struct JudgedSum {
+  double exact, size;
+};
+
+// (1) of exec/gemm_fault.h. A lane has a column, and the warps of a block share its terms.
 __device__ void judge_elements(const Judged& j, int64_t row) {
-  int64_t column = static_cast<int64_t>(blockIdx.x) * kCheckThreads + threadIdx.x;
-  if (column >= j.n) return;
+  __shared__ JudgedSum parts[kJudgeWarps][32];
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * 32 + lane;
+  JudgedSum sum{};
+  if (column < j.n) {
+#pragma unroll 4
+    for (int64_t i = warp; i < j.k; i += kJudgeWarps) {
+      const double term = j.a_at(row, i) * j.b_at(i, column);
+      sum.exact += term;
+      sum.size += fabs(term);
+    }
+  }
+  parts[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || column >= j.n) return;
   double exact = j.bias_at(column), size = fabs(exact);
-  for (int64_t i = 0; i < j.k; ++i) {
-    double term = j.a_at(row, i) * j.b_at(i, column);
-    exact += term;
-    size += fabs(term);
+  for (auto& part : parts) {
+    exact += part[lane].exact;
+    size += part[lane].size;
   }
   if (!(size < j.largest / 2)) return;
   double got = j.c.any_number(row, column), t = j.roundings * j.roundoff;
@@ -297,15 +316,17 @@ __device__ void judge_elements(const Judged& j, int64_t row) {
   j.report({1, j.op, row, column, got, exact, allowed});
 }
 
-// (2), by the first warp of the first block.
+// (2), by the first block.
 template <class T>
 __device__ void judge_sum(const Judged& j, int64_t row) {
-  if (blockIdx.x != 0 || threadIdx.x >= 32) return;
+  if (blockIdx.x != 0) return;
+  double terms = 0;
+#pragma unroll 4
+  for (int64_t i = threadIdx.x; i < j.k; i += kJudgeThreads) terms += fabs(j.a_at(row, i)) * sqrt(j.b_squares[i]);
+  terms = block_sum<kJudgeThreads>(terms);
+  if (threadIdx.x >= 32) return;
   double sum[1] = {}, squares[1] = {};
   sum_by_warp<T, 1>(j.c, Weights{j.signs, nullptr}, row, sum, squares);
-  double terms = 0;
-  for (int64_t i = threadIdx.x; i < j.k; i += 32) terms += fabs(j.a_at(row, i)) * sqrt(j.b_squares[i]);
-  terms = warp_sum(terms);
   if (threadIdx.x != 0) return;
   double norms = terms + sqrt(j.suspects->bias_squares) + sqrt(j.before_squares[row]);
   double all = sqrt(static_cast<double>(j.n)) * norms;
@@ -318,7 +339,7 @@ __device__ void judge_sum(const Judged& j, int64_t row) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kCheckThreads) judge_suspects(const __grid_constant__ Judged j) {
+__global__ void __launch_bounds__(kJudgeThreads) judge_suspects(const __grid_constant__ Judged j) {
   if (static_cast<int>(blockIdx.y) >= j.suspects->count) return;
   int64_t row = j.suspects->rows[blockIdx.y];
   j.adds ? judge_sum<T>(j, row) : judge_elements(j, row);
@@ -464,8 +485,9 @@ class GemmInspection {
       for_lines_at_once<T>(judged.c, [&]<int V, int kLines>() {
         find_suspects<T, V, kLines><<<blocks_for(shape_.m, kCheckWarps * kLines), kCheckThreads, 0, stream_>>>(judged);
       });
-      dim3 grid(blocks_for(shape_.n, kCheckThreads), cuda::kMostSuspects);
-      judge_suspects<T><<<grid, kCheckThreads, 0, stream_>>>(judged);
+      // Sums of many terms often look wrong: tensor cores cut terms off, which adds up. So this must be quick, too.
+      dim3 grid(blocks_for(shape_.n, 32), cuda::kMostSuspects);
+      judge_suspects<T><<<grid, kJudgeThreads, 0, stream_>>>(judged);
     });
   }
 
