@@ -13,6 +13,14 @@ void run_schedule(Bound& bound, Trace* trace) {
   bound.settle();
 }
 
+void StateView::read_all(std::span<const Value* const> values, std::span<std::byte> destination) const {
+  for (const Value* value : values) {
+    const auto bytes = static_cast<size_t>(value->local_bytes().n);
+    read(*value, destination.first(bytes));
+    destination = destination.subspan(bytes);
+  }
+}
+
 float DrawnPiece::element(int64_t row, int64_t column) const {
   if (init.kind == Init::Kind::ones) return 1;
   if (init.kind == Init::Kind::zeros) return 0;

@@ -40,6 +40,8 @@ class StateView {
   virtual int rank() const = 0;
   // `offset` counts from the value's first byte.
   virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
+  // Whole values, one behind the other. For many small ones: a device is waited for once.
+  virtual void read_all(std::span<const Value* const> values, std::span<std::byte> destination) const;
 };
 
 // One run of an op, when it has ended: what it made, to be read from the host. On the CPU these are the bytes that the

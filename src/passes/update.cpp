@@ -429,8 +429,8 @@ class Update::Step final : public UpdateScope {
     if (low_bits_ != kNoValue) inputs.insert(inputs.end(), {before_[1], next_low_});
     update_.hand_out_measured(emit(ops::change_statistics, std::move(inputs), {})[0], MeasuredTensor::weight,
                               MeasuredNumbers::sums);
-    update_.measure_largest(next_, MeasuredTensor::weight);
   }
+  void measure_largest() { update_.measure_largest(next_, MeasuredTensor::weight); }
 
  private:
   Update& update_;
@@ -462,7 +462,9 @@ void Update::step_on(std::span<const std::pair<ValueId, ValueId>> pairs, ValueId
     plan_.optimizer.def->update(step);
     BUG_IF(!step.written(), "{} does not write {}", plan_.optimizer.def->name, graph_[parameter_].path);
   });
+  // One kind of op after the other: a device takes ops of a kind together that stand side by side.
   if (measured) for_each_step([](Step& step) { step.measure_change(); });
+  if (measured) for_each_step([](Step& step) { step.measure_largest(); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -14,18 +15,17 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// In f64 where a step is replayed in it.
-std::vector<double> numbers_of(const Bound& bound, const Value& value) {
-  std::vector<double> numbers(static_cast<size_t>(value.local.count()));
+// A number of a value's bytes; in f64 where a step is replayed in it.
+double number_at(const Value& value, std::span<const std::byte> bytes, size_t i) {
   if (value.dtype == DType::f64) {
-    bound.read(value, std::as_writable_bytes(std::span(numbers)));
-    return numbers;
+    double number = 0;
+    std::memcpy(&number, bytes.data() + i * sizeof number, sizeof number);
+    return number;
   }
   BUG_IF(value.dtype != DType::f32, "{} is measured in {}", value.path, name_of(value.dtype));
-  std::vector<float> single(numbers.size());
-  bound.read(value, std::as_writable_bytes(std::span(single)));
-  std::copy(single.begin(), single.end(), numbers.begin());
-  return numbers;
+  float number = 0;
+  std::memcpy(&number, bytes.data() + i * sizeof number, sizeof number);
+  return static_cast<double>(number);
 }
 
 }  // namespace
@@ -41,16 +41,27 @@ TensorReader::TensorReader(const std::vector<Program>& programs, const Bound& bo
 void TensorReader::read(const Bound& bound, TensorParts& parts) const {
   parts.sums.assign(layers_ * kTensors * kSums, 0.0);
   parts.largest.assign(layers_ * kTensors, -std::numeric_limits<double>::infinity());
+  std::vector<const Value*> values;
+  size_t size = 0;
   for (const Read& value : values_) {
-    std::vector<double> numbers = numbers_of(bound, *value.of.value);
-    BUG_IF(numbers.size() > kSums, "{} has too many numbers", value.of.value->path);
+    values.push_back(value.of.value);
+    size += static_cast<size_t>(value.of.value->local_bytes().n);
+  }
+  std::vector<std::byte> read(size);
+  bound.read_all(values, read);
+  std::span<const std::byte> left(read);
+  for (const Read& value : values_) {
+    const Value& of = *value.of.value;
+    const auto count = static_cast<size_t>(of.local.count());
+    BUG_IF(count > kSums, "{} has too many numbers", of.path);
     if (value.of.measured.numbers == MeasuredNumbers::largest) {
       double& most = parts.largest[place(value.of)];
-      double number = numbers[0];
+      double number = number_at(of, left, 0);
       if (!(number <= most) && !std::isnan(most)) most = number;
     } else if (value.counted) {
-      for (size_t i = 0; i < numbers.size(); ++i) parts.sums[place(value.of) * kSums + i] += numbers[i];
+      for (size_t i = 0; i < count; ++i) parts.sums[place(value.of) * kSums + i] += number_at(of, left, i);
     }
+    left = left.subspan(static_cast<size_t>(of.local_bytes().n));
   }
 }
 

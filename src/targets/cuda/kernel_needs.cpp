@@ -283,6 +283,7 @@ namespace sextant {
 
 const KernelTable& cuda_kernel_needs() {
   static const KernelTable table{
+      {&ops::absmax, {nullptr, Grouping::together}},
       {&ops::adafactor_direction, {cuda::sums_of_rows<0, 1>}},
       {&ops::adafactor_sums, {cuda::adafactor_sums}},
       {&ops::adafactor_vector, {cuda::sums_of_rows<1, 2>}},
@@ -293,7 +294,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::attention_backward, {cuda::attention_backward}},
       {&ops::attention_logits, {cuda::largest_logit}},
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
-      {&ops::change_statistics, {cuda::tensor_statistics}},
+      {&ops::change_statistics, {cuda::tensor_statistics, Grouping::together}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::combine, {cuda::slot_places}},
       {&ops::copies_map, {cuda::queue_counts}},
@@ -302,6 +303,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::dispatch_map, {cuda::queue_lengths}},
       {&ops::dispatch_weights_backward, {cuda::slot_places}},
       {&ops::drop_slots, {cuda::numbers_of_rows}},
+      {&ops::duplicate, {nullptr, Grouping::together}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
       {&ops::exact_squares, {cuda::exact_partials}},
       {&ops::expert_down, {cuda::experts_to_tokens}},
@@ -346,11 +348,11 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},
       {&ops::rms_norm_backward, {cuda::norm_gradient<1>}},
-      {&ops::rounding_statistics, {cuda::tensor_statistics}},
+      {&ops::rounding_statistics, {cuda::tensor_statistics, Grouping::together}},
       {&ops::router_z_loss, {cuda::token_block_sums}},
       {&ops::sequence_load, {cuda::sequence_load_sums}},
       {&ops::sum_squares, {cuda::square_partials, Grouping::together}},
-      {&ops::tensor_statistics, {cuda::tensor_statistics}},
+      {&ops::tensor_statistics, {cuda::tensor_statistics, Grouping::together}},
   };
   return table;
 }

@@ -5,8 +5,9 @@
 
 namespace sextant::cuda {
 
-// A tensor is shared among at most so many blocks, each with as many sums as the op writes.
-constexpr int kStatisticsBlocks = 264;
+// A tensor is shared among at most so many blocks, each with as many sums as the op writes: as many as keep the memory
+// of a large device busy.
+constexpr int kStatisticsBlocks = 1056;
 constexpr int kMostStatistics = 4;
 constexpr int64_t kStatisticsBytes = int64_t{kStatisticsBlocks} * kMostStatistics * int64_t{sizeof(double)};
 

@@ -1,63 +1,25 @@
 // The largest logit. A maximum does not depend on the order, so warps join theirs as they come. On tensor cores, for
-// types of 16 bits, a warp takes 32 queries (16 of wide heads) and goes with its block from tile to tile of keys; else
-// a warp takes a query, and its lanes the keys that it sees.
+// types of 16 bits, a warp takes 32 queries (16 of wide heads) and goes with its block from tile to tile of keys (on
+// Hopper as attention_logits_hopper.cu has it); else a warp takes a query, and its lanes the keys that it sees.
 #include <cmath>
+#include <type_traits>
 
 #include "exec/alibi.h"
+#include "exec/cuda/attention/async_copy.cuh"
 #include "exec/cuda/attention/attention_tile.cuh"
+#include "exec/cuda/kernels/attention_logits.cuh"
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/cuda/runtime/real_type.h"
 #include "ops/attention_scale.h"
-#include "ops/attention_window.h"
 #include "targets/cuda/statistics_sizes.h"
-#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
-
-// Bits that are ordered as the numbers are, with NaN above all; 0 is below every number.
-__device__ inline uint32_t ordered_bits(float x) {
-  if (isnan(x)) return 0xffffffffu;
-  uint32_t bits = __float_as_uint(x);
-  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-}
-
-__device__ inline float number_of(uint32_t ordered) {
-  return __uint_as_float((ordered & 0x80000000u) != 0 ? ordered & 0x7fffffffu : ~ordered);
-}
-
-template <class T>
-struct Logits {
-  const T* qkv;
-  const int32_t* begins;  // may be null
-  int64_t sequences, length, width;
-  LocalHeads heads;
-  KeyRange range;
-  float factor;
-  int64_t first_head, model_heads;  // of ALiBi; 0 heads: without
-
-  // That query i sees.
-  __device__ int64_t first_key(int64_t b, int64_t i) const {
-    int64_t first = range.window > 0 ? max(int64_t{0}, i + 1 - range.window) : 0;
-    if (range.chunk > 0) first = max(first, i / range.chunk * range.chunk);
-    if (begins) first = max(first, min(static_cast<int64_t>(begins[b * length + i]), i));
-    return first;
-  }
-};
-
-// As alibi_slope has it.
-__device__ inline float slope_of(int64_t head, int64_t heads) {
-  if (heads == 0) return 0;
-  int64_t n = 1;
-  while (2 * n <= heads) n *= 2;
-  float step = -8.0f / static_cast<float>(n);
-  return exp2f(step * (head < n ? static_cast<float>(head + 1) : static_cast<float>(head - n) + 0.5f));
-}
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) largest_logits(Logits<T> a, uint32_t* largest) {
@@ -80,13 +42,11 @@ __global__ void __launch_bounds__(kThreads) largest_logits(Logits<T> a, uint32_t
   if (threadIdx.x % 32 == 0 && most > __ldcg(largest)) atomicMax(largest, most);
 }
 
-constexpr int kCoreWarps = 8, kKeysOfTile = 64;
+constexpr int kCoreWarps = 8;
 
-// NaN where one of them is.
-__device__ inline float larger(float a, float b) {
-  float most;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
-  return most;
+// Two tiles of keys lie in shared memory, one of them on its way.
+constexpr int keys_of_tile(int dim) {
+  return dim > 128 ? 32 : 64;
 }
 
 // Four neighbouring pieces of 8 columns of 8 rows; lane l names row l % 8 of piece l / 8.
@@ -101,7 +61,7 @@ __device__ inline void load_pieces_of_keys(const T* at, uint32_t (&pieces)[4]) {
 template <class T, int kDim, int kHigh>
 class QueriesOfWarp {
  public:
-  static constexpr int kRows = 16 * kHigh;
+  static constexpr int kRows = 16 * kHigh, kKeysOfTile = keys_of_tile(kDim);
 
   __device__ QueriesOfWarp(const Logits<T>& a, int64_t b, int64_t head, int64_t first_row) : first_row_(first_row) {
     const T* q = a.qkv + b * a.length * a.width + head * a.heads.dim;
@@ -177,12 +137,43 @@ class QueriesOfWarp {
   int64_t earliest_ = INT64_MAX, latest_ = 0;
 };
 
+// The keys of a head, which a block brings tile by tile into shared memory.
+template <class T, int kDim>
+class KeyTiles {
+ public:
+  static constexpr int kKeys = keys_of_tile(kDim), kElements = kKeys * core_pitch(kDim);
+
+  // Keys behind `end` are zero, as are columns that a head does not have.
+  __device__ KeyTiles(const T* from, int64_t stride, int64_t dim, int64_t end, T* to)
+      : from_(from), stride_(stride), dim_(dim), end_(end), to_(to) {}
+
+  __device__ void copy(int64_t first_key, int buffer) const {
+    constexpr int kPieces = kDim / 8;
+    for (int i = static_cast<int>(threadIdx.x); i < kKeys * kPieces; i += 32 * kCoreWarps) {
+      const int row = i / kPieces, column = i % kPieces * 8;
+      auto* piece = reinterpret_cast<Packed<T, 8>*>(to_ + buffer * kElements + row * core_pitch(kDim) + column);
+      if (first_key + row < end_ && column < dim_)
+        copy_async<T, 8>(piece, from_ + (first_key + row) * stride_ + column);
+      else
+        *piece = {};
+    }
+    close_copies();
+  }
+
+  __device__ const T* tile(int buffer) const { return to_ + buffer * kElements; }
+
+ private:
+  const T* from_;
+  int64_t stride_, dim_, end_;
+  T* to_;
+};
+
 // Where no distance counts, logits are ordered as products are, and are made of the largest alone.
 template <class T, int kDim, int kHigh>
 __global__ void __launch_bounds__(32 * kCoreWarps) largest_logits_on_cores(Logits<T> a, uint32_t* largest) {
   using Queries = QueriesOfWarp<T, kDim, kHigh>;
-  constexpr int kThreadsOfBlock = 32 * kCoreWarps, kPieces = kDim / 8;
-  __shared__ __align__(16) T keys[kKeysOfTile * core_pitch(kDim)];
+  using Tiles = KeyTiles<T, kDim>;
+  __shared__ __align__(16) T keys[2 * Tiles::kElements];
   __shared__ int64_t earliest[kCoreWarps];
   const int64_t b = blockIdx.z, head = blockIdx.y, warp = threadIdx.x / 32;
   // Blocks with many keys first, for balance.
@@ -194,26 +185,24 @@ __global__ void __launch_bounds__(32 * kCoreWarps) largest_logits_on_cores(Logit
   int64_t first_key = earliest[0];
   for (int64_t other : earliest) first_key = min(first_key, other);
   const T* from = a.qkv + b * a.length * a.width + (a.heads.q + head * a.heads.kv / a.heads.q) * a.heads.dim;
+  const Tiles tiles(from, a.width, a.heads.dim, end, keys);
   const float slope = slope_of(a.first_head + head, a.model_heads);
   const bool by_product = slope == 0 && a.factor >= 0;
   auto logit = [&](int64_t i, int64_t j, float product) {
     return a.factor * product - slope * static_cast<float>(i - j);
   };
   float most = -INFINITY;
-  for (; first_key < end; first_key += kKeysOfTile) {
-    __syncthreads();  // the tile before has been used
-    for (int i = static_cast<int>(threadIdx.x); i < kKeysOfTile * kPieces; i += kThreadsOfBlock) {
-      const int row = i / kPieces, column = i % kPieces * 8;
-      const bool exists = first_key + row < end && column < a.heads.dim;
-      *reinterpret_cast<uint4*>(keys + row * core_pitch(kDim) + column) =
-          exists ? *reinterpret_cast<const uint4*>(from + (first_key + row) * a.width + column) : uint4{};
-    }
-    __syncthreads();
+  tiles.copy(first_key, 0);
+  for (int buffer = 0; first_key < end; first_key += Tiles::kKeys, buffer ^= 1) {
+    wait_for_copies<0>();
+    __syncthreads();  // the tile has come, and the one before has been used
+    if (first_key + Tiles::kKeys < end) tiles.copy(first_key + Tiles::kKeys, buffer ^ 1);
     if (!queries.sees(first_key)) continue;
     if (by_product && queries.see_all(first_key))
-      queries.meet(keys, first_key, [&](int64_t, int64_t, float product, bool) { most = larger(most, product); });
+      queries.meet(tiles.tile(buffer), first_key,
+                   [&](int64_t, int64_t, float product, bool) { most = larger(most, product); });
     else
-      queries.meet(keys, first_key, [&](int64_t i, int64_t j, float product, bool sees) {
+      queries.meet(tiles.tile(buffer), first_key, [&](int64_t i, int64_t j, float product, bool sees) {
         if (sees) most = larger(most, by_product ? product : logit(i, j, product));
       });
   }
@@ -236,9 +225,11 @@ bool cores_find_logits(const Logits<T>& a) {
 }
 
 template <class T>
-void launch_logits(const Logits<T>& a, uint32_t* largest, cudaStream_t stream) {
+void launch_logits(const CudaDevice& device, const Logits<T>& a, uint32_t* largest, cudaStream_t stream) {
   const int64_t rows = a.sequences * a.heads.q * a.length;
   if (rows == 0) return;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>)
+    if (takes_logits_on_hopper(device, a)) return launch_logits_on_hopper(a, largest, stream);
   if constexpr (sizeof(T) == 2)
     if (cores_find_logits(a)) {
       if (a.heads.dim <= 64) return launch_on_cores<T, 64, 2>(a, largest, stream);
@@ -270,7 +261,7 @@ void launch_attention_logits(const CudaCall& call) {
                      .factor = static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(heads.dim))),
                      .first_head = qkv.global_index(2, 0) / heads.dim,
                      .model_heads = alibi ? call.attrs.integer("heads") : 0};
-    launch_logits(logits, largest, call.stream);
+    launch_logits(call.device, logits, largest, call.stream);
   });
   hand_out_logit<<<1, 1, 0, call.stream>>>(largest, call.out[0].as<float>());
 }

@@ -10,43 +10,6 @@ namespace sextant::cuda {
 
 namespace {
 
-constexpr int kAbsmaxUnroll = 4;        // vectors of a thread on their way at once
-constexpr int kAbsmaxBlocksOfUnit = 8;  // as many as run at once on a multiprocessor
-
-template <class T>
-__global__ void __launch_bounds__(kCodeThreads) absmax_kernel(const T* x, int64_t count, float* amax) {
-  constexpr int V = kFullVector<T>;
-  int64_t vectors = count / V, step = static_cast<int64_t>(gridDim.x) * kCodeThreads;
-  int64_t first = static_cast<int64_t>(blockIdx.x) * kCodeThreads + threadIdx.x;
-  uint32_t most = 0;
-  for (int64_t at = first; at < vectors; at += kAbsmaxUnroll * step) {
-    Packed<T, V> packed[kAbsmaxUnroll] = {};
-#pragma unroll
-    for (int u = 0; u < kAbsmaxUnroll; ++u)
-      if (at + u * step < vectors) packed[u] = load<V>(x + (at + u * step) * V);
-#pragma unroll
-    for (int u = 0; u < kAbsmaxUnroll; ++u) {
-      float values[V];
-      unpack(packed[u], values);
-      most = max(most, largest_bits(values));
-    }
-  }
-  if (int64_t last = vectors * V + first; last < count) most = max(most, magnitude_bits(static_cast<float>(x[last])));
-  join_amax<float>(amax, most);
-}
-
-void run_absmax(const CudaCall& call) {
-  int64_t count = call.in[0].count();
-  auto* amax = call.out[0].as<float>();
-  clear_amax(amax, call.stream);
-  if (count == 0) return;
-  for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    int64_t blocks = ceil_div(count, int64_t{kCodeThreads} * kFullVector<T> * kAbsmaxUnroll);
-    blocks = std::min<int64_t>(blocks, int64_t{kAbsmaxBlocksOfUnit} * call.device.multiprocessors());
-    absmax_kernel<<<static_cast<unsigned>(blocks), kCodeThreads, 0, call.stream>>>(call.in[0].as<T>(), count, amax);
-  });
-}
-
 // What shares a scale.
 enum class Scaled : uint8_t { whole, tiles, blocks };
 
@@ -369,7 +332,6 @@ void run_blocks(const CudaCall& call) {
 
 }  // namespace
 
-const CudaKernel absmax{.launch = run_absmax};
 const CudaKernel quantize_activation{.launch = run_with_amax};
 const CudaKernel quantize_weight{.launch = run_with_amax};
 const CudaKernel quantize_tiles{.launch = run_tiles};

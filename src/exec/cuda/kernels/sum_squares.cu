@@ -1,6 +1,7 @@
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/kernels/tensor_list.cuh"
 #include "exec/cuda/kernels/vector.cuh"
+#include "exec/cuda/runtime/independent_calls.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "targets/cuda/update_sizes.h"
 
@@ -58,63 +59,36 @@ __global__ void __launch_bounds__(kThreads) add_blocks(const __grid_constant__ S
   if (threadIdx.x == 0) *squares.y = static_cast<float>(sum);
 }
 
-bool overlap(const void* a, int64_t a_bytes, const void* b, int64_t b_bytes) {
-  if (a_bytes == 0 || b_bytes == 0) return false;
-  auto a_begin = reinterpret_cast<uintptr_t>(a), b_begin = reinterpret_cast<uintptr_t>(b);
-  return a_begin < b_begin + static_cast<uintptr_t>(b_bytes) && b_begin < a_begin + static_cast<uintptr_t>(a_bytes);
+int64_t workspace_of(const CudaCall& call) {
+  return square_partial_bytes(call.in[0].count());
 }
 
-// Tensors of one type, in launches of as many as may run together.
-class Lists {
- public:
-  Lists(DType dtype, cudaStream_t stream) : dtype_(dtype), stream_(stream) {}
+Squares squares_of(const CudaCall& call) {
+  auto* partials = workspace_of(call) > 0 ? reinterpret_cast<double*>(call.workspace) : nullptr;
+  return {call.in[0].data, call.in[0].count(), partials, call.out[0].as<float>()};
+}
 
-  void add(const Squares& squares) {
-    if (list_.full() || !runs_beside_all(squares)) launch();
-    list_.add(squares, kElements);
-  }
-
-  void launch() {
-    if (list_.tensors == 0) return;
-    for_cuda_type(dtype_, [&]<class T>() {
-      if (list_.blocks > 0) square_blocks<T><<<list_.blocks, kThreads, 0, stream_>>>(list_);
-    });
-    add_blocks<<<static_cast<unsigned>(list_.tensors), kThreads, 0, stream_>>>(list_);
-    list_ = {};
-  }
-
- private:
-  // Memory may be planned for one op after the other: then what one writes overlaps what a neighbour still reads.
-  bool runs_beside_all(const Squares& added) const {
-    for (int i = 0; i < list_.tensors; ++i)
-      if (!keeps_clear(added, list_.entries[i]) || !keeps_clear(list_.entries[i], added)) return false;
-    return true;
-  }
-
-  bool keeps_clear(const Squares& writer, const Squares& other) const {
-    int64_t bytes = square_partial_bytes(writer.count), other_bytes = other.count * size_of(dtype_);
-    return !overlap(writer.y, sizeof(float), other.x, other_bytes) &&
-           !overlap(writer.partials, bytes, other.x, other_bytes) &&
-           !overlap(writer.partials, bytes, other.y, sizeof(float)) &&
-           !overlap(writer.partials, bytes, other.partials, square_partial_bytes(other.count));
-  }
-
-  DType dtype_;
-  cudaStream_t stream_;
-  SquaresList list_;
-};
+void launch_list(DType dtype, SquaresList& list, cudaStream_t stream) {
+  if (list.tensors == 0) return;
+  for_cuda_type(dtype, [&]<class T>() {
+    if (list.blocks > 0) square_blocks<T><<<list.blocks, kThreads, 0, stream>>>(list);
+  });
+  add_blocks<<<static_cast<unsigned>(list.tensors), kThreads, 0, stream>>>(list);
+  list = {};
+}
 
 void launch_all(CudaCalls calls) {
-  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    Lists lists(dtype, calls.front().stream);
-    for (const CudaCall& call : calls) {
-      const Tensor& x = call.in[0];
-      if (x.dtype != dtype) continue;
-      auto* partials = square_partial_bytes(x.count()) > 0 ? reinterpret_cast<double*>(call.workspace) : nullptr;
-      lists.add({x.data, x.count(), partials, call.out[0].as<float>()});
+  for_independent_calls(calls, workspace_of, [](CudaCalls run) {
+    for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      SquaresList list;
+      for (const CudaCall& call : run) {
+        if (call.in[0].dtype != dtype) continue;
+        if (list.full()) launch_list(dtype, list, call.stream);
+        list.add(squares_of(call), kElements);
+      }
+      launch_list(dtype, list, run.front().stream);
     }
-    lists.launch();
-  }
+  });
 }
 
 }  // namespace

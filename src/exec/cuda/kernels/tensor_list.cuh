@@ -20,9 +20,12 @@ struct TensorList {
   bool full() const { return tensors == kMost; }
 
   void add(const Entry& entry, int64_t elements_per_block) {
+    add_blocks(entry, ceil_div(entry.count, elements_per_block));
+  }
+  void add_blocks(const Entry& entry, int64_t of_entry) {
     first_block[tensors] = blocks;
     entries[tensors++] = entry;
-    blocks += static_cast<uint32_t>(ceil_div(entry.count, elements_per_block));
+    blocks += static_cast<uint32_t>(of_entry);
   }
 
   // The last tensor that begins at or before a block; tensors without elements have no block.

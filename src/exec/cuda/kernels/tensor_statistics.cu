@@ -1,5 +1,5 @@
-// Sums over all elements of a tensor: blocks add up their share, one block the shares, always in the same order.
-// Tensors without padding are read 16 bytes at a time.
+// Sums over all elements of a tensor: blocks add up their share, one block the shares, always in the same order,
+// whatever other tensors share the launch. Tensors without padding are read 16 bytes at a time.
 #include <algorithm>
 #include <type_traits>
 
@@ -8,6 +8,8 @@
 #include "base/units.h"
 #include "exec/cuda/kernels/parameter.cuh"
 #include "exec/cuda/kernels/reduce.cuh"
+#include "exec/cuda/kernels/tensor_list.cuh"
+#include "exec/cuda/runtime/independent_calls.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "targets/cuda/statistics_sizes.h"
 
@@ -23,6 +25,7 @@ struct RealBox {
   int rank = 0;
   int64_t extent[kMostDims] = {}, real[kMostDims] = {};
 
+  RealBox() = default;
   explicit RealBox(const Tensor& x) : rank(x.shape.rank()) {
     BUG_IF(rank > kMostDims, "statistics of a tensor of {} dims", rank);
     for (int dim = 0; dim < rank; ++dim) {
@@ -52,50 +55,99 @@ __device__ void write_sums(const double (&sums)[kNumbers], double* to) {
   }
 }
 
-// f.add<V>(i, sums) adds what elements i to i + V − 1 have to say; sums[0] counts elements. One block writes its sums
-// as they are handed out.
-template <int kNumbers, int V, class F>
-__global__ void __launch_bounds__(kThreads) sum_shares(F f, RealBox box, int64_t count, double* shares, float* out) {
-  double sums[kNumbers] = {};
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * V;
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * V;
+// One tensor. f.add<V>(i, sums) adds what elements i to i + V − 1 have to say; sums[0] counts elements.
+template <class F>
+struct Summed {
+  F f;
+  RealBox box;
+  bool wide;  // several elements are read at once
+  int64_t count;
+  int64_t blocks;
+  double* shares;  // of each block; not used where one is enough
+  float* out;
+};
+
+template <class F>
+using SummedList = TensorList<Summed<F>, 24>;
+
+template <int V, class F, int kNumbers>
+__device__ void add_share(const Summed<F>& of, int64_t block, double (&sums)[kNumbers]) {
+  const int64_t step = of.blocks * kThreads * V;
 #pragma unroll 4
-  for (int64_t i = begin; i < count; i += step) {
-    if (V == 1 && !box.holds(i)) continue;
+  for (int64_t i = (block * kThreads + threadIdx.x) * V; i < of.count; i += step) {
+    if (V == 1 && !of.box.holds(i)) continue;
     sums[0] += V;
-    f.template add<V>(i, sums);
+    of.f.template add<V>(i, sums);
   }
-  if (gridDim.x > 1) return write_sums(sums, shares + static_cast<int64_t>(blockIdx.x) * kNumbers);
+}
+
+template <int kNumbers, int kWide, class F>
+__global__ void __launch_bounds__(kThreads) sum_shares(const __grid_constant__ SummedList<F> list) {
+  const int tensor = list.tensor_of(blockIdx.x);
+  const Summed<F>& of = list.entries[tensor];
+  const int64_t block = blockIdx.x - list.first_block[tensor];
+  double sums[kNumbers] = {};
+  of.wide ? add_share<kWide>(of, block, sums) : add_share<1>(of, block, sums);
+  if (of.blocks > 1) return write_sums(sums, of.shares + block * kNumbers);
   __shared__ double all[kNumbers];
   write_sums(sums, all);
-  if (threadIdx.x < kNumbers) out[threadIdx.x] = static_cast<float>(all[threadIdx.x]);
+  if (threadIdx.x < kNumbers) of.out[threadIdx.x] = static_cast<float>(all[threadIdx.x]);
 }
 
-template <int kNumbers>
-__global__ void __launch_bounds__(kThreads) join_shares(const double* shares, int blocks, float* out) {
+// One block per tensor, for those of several blocks.
+template <int kNumbers, class F>
+__global__ void __launch_bounds__(kThreads) join_shares(const __grid_constant__ SummedList<F> list) {
+  const Summed<F>& of = list.entries[blockIdx.x];
+  if (of.blocks == 1) return;
   double sums[kNumbers] = {};
-  for (int block = static_cast<int>(threadIdx.x); block < blocks; block += kThreads)
+  for (int64_t block = threadIdx.x; block < of.blocks; block += kThreads)
 #pragma unroll
-    for (int i = 0; i < kNumbers; ++i) sums[i] += shares[block * kNumbers + i];
+    for (int i = 0; i < kNumbers; ++i) sums[i] += of.shares[block * kNumbers + i];
   __shared__ double joined[kNumbers];
   write_sums(sums, joined);
-  if (threadIdx.x < kNumbers) out[threadIdx.x] = static_cast<float>(joined[threadIdx.x]);
+  if (threadIdx.x < kNumbers) of.out[threadIdx.x] = static_cast<float>(joined[threadIdx.x]);
 }
 
-template <int kNumbers, class T, class F>
-void launch_sums(const CudaCall& call, F f) {
-  static_assert(kNumbers <= kMostStatistics);
-  constexpr int kWide = kFullVector<T>;
-  const int64_t count = call.in[0].count();
+template <int kWide, class F>
+Summed<F> summed(const CudaCall& call, const F& f) {
+  const int64_t count = call.in[0].count(), each = int64_t{kThreads} * 4 * kWide;
   const RealBox box(call.in[0]);
-  const bool wide = !box.padded && count % kWide == 0;
-  const int64_t each = int64_t{kThreads} * 4 * kWide;
-  int blocks = static_cast<int>(std::clamp<int64_t>(ceil_div(count, each), 1, kStatisticsBlocks));
-  auto* shares = reinterpret_cast<double*>(call.workspace);
-  auto* out = call.out[0].as<float>();
-  auto* kernel = wide ? sum_shares<kNumbers, kWide, F> : sum_shares<kNumbers, 1, F>;
-  kernel<<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(f, box, count, shares, out);
-  if (blocks > 1) join_shares<kNumbers><<<1, kThreads, 0, call.stream>>>(shares, blocks, out);
+  return {.f = f,
+          .box = box,
+          .wide = !box.padded && count % kWide == 0,
+          .count = count,
+          .blocks = std::clamp<int64_t>(ceil_div(count, each), 1, kStatisticsBlocks),
+          .shares = reinterpret_cast<double*>(call.workspace),
+          .out = call.out[0].as<float>()};
+}
+
+template <int kNumbers, int kWide, class F>
+void launch_list(SummedList<F>& list, cudaStream_t stream) {
+  static_assert(kNumbers <= kMostStatistics);
+  if (list.tensors == 0) return;
+  sum_shares<kNumbers, kWide, F><<<list.blocks, kThreads, 0, stream>>>(list);
+  join_shares<kNumbers, F><<<static_cast<unsigned>(list.tensors), kThreads, 0, stream>>>(list);
+  list = {};
+}
+
+// of.operator()<T>(call) says what is summed of a tensor of elements T: kNumbers numbers.
+template <int kNumbers, class Of>
+void launch_sums(CudaCalls calls, const Of& of) {
+  auto workspace = [](const CudaCall&) { return kStatisticsBytes; };
+  for_independent_calls(calls, workspace, [&](CudaCalls run) {
+    for (DType dtype : {DType::f32, DType::bf16, DType::f16})
+      for_cuda_type(dtype, [&]<class T>() {
+        constexpr int kWide = kFullVector<T>;
+        SummedList<decltype(of.template operator()<T>(run.front()))> list;
+        for (const CudaCall& call : run) {
+          if (call.in[0].dtype != dtype) continue;
+          if (list.full()) launch_list<kNumbers, kWide>(list, call.stream);
+          auto entry = summed<kWide>(call, of.template operator()<T>(call));
+          list.add_blocks(entry, entry.blocks);
+        }
+        launch_list<kNumbers, kWide>(list, run.front().stream);
+      });
+  });
 }
 
 template <class T>
@@ -161,32 +213,31 @@ struct OfChange {
   }
 };
 
-void launch_tensor_statistics(const CudaCall& call) {
-  for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<4, T>(call, OfTensor<T>{call.in[0].as<T>(), static_cast<float>(call.attrs.real("zero_below")),
-                                        static_cast<float>(call.attrs.real("largest"))});
+void launch_tensor_statistics(CudaCalls calls) {
+  launch_sums<4>(calls, [&]<class T>(const CudaCall& call) {
+    return OfTensor<T>{call.in[0].as<T>(), static_cast<float>(call.attrs.real("zero_below")),
+                       static_cast<float>(call.attrs.real("largest"))};
   });
 }
 
-void launch_rounding_statistics(const CudaCall& call) {
-  const Fp8Format& format = fp8_format(call.in[1].dtype);
-  uint8_t largest = fp8_bits(format, format.largest);
-  for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<3, T>(call, OfRounding<T>{call.in[0].as<T>(), call.in[1].as<uint8_t>(), largest});
+void launch_rounding_statistics(CudaCalls calls) {
+  launch_sums<3>(calls, [&]<class T>(const CudaCall& call) {
+    const Fp8Format& format = fp8_format(call.in[1].dtype);
+    return OfRounding<T>{call.in[0].as<T>(), call.in[1].as<uint8_t>(), fp8_bits(format, format.largest)};
   });
 }
 
-void launch_change_statistics(const CudaCall& call) {
-  auto low = [&](size_t i) -> const void* { return call.in.size() > i ? call.in[i].as<std::byte>() : nullptr; };
-  for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    launch_sums<3, T>(call, OfChange<T>{call.in[0].as<T>(), call.in[1].as<T>(), low(2), low(3)});
+void launch_change_statistics(CudaCalls calls) {
+  launch_sums<3>(calls, [&]<class T>(const CudaCall& call) {
+    auto low = [&](size_t i) -> const void* { return call.in.size() > i ? call.in[i].as<std::byte>() : nullptr; };
+    return OfChange<T>{call.in[0].as<T>(), call.in[1].as<T>(), low(2), low(3)};
   });
 }
 
 }  // namespace
 
-const CudaKernel tensor_statistics{.launch = launch_tensor_statistics};
-const CudaKernel rounding_statistics{.launch = launch_rounding_statistics};
-const CudaKernel change_statistics{.launch = launch_change_statistics};
+const CudaKernel tensor_statistics{.launch_all = launch_tensor_statistics};
+const CudaKernel rounding_statistics{.launch_all = launch_rounding_statistics};
+const CudaKernel change_statistics{.launch_all = launch_change_statistics};
 
 }  // namespace sextant::cuda

@@ -17,7 +17,8 @@ cudaEvent_t make_event() {
 
 }  // namespace
 
-HostExchange::HostExchange(cudaStream_t stream, int numbers_under_way) : stream_(stream) {
+HostExchange::HostExchange(cudaStream_t stream, int numbers_under_way)
+    : stream_(stream), gatherer_(std::make_unique<PieceGatherer>(stream)) {
   check_cuda(cudaMallocHost(reinterpret_cast<void**>(&pinned_), kPieces * kPieceBytes), "pinned memory");
   check_cuda(
       cudaMallocHost(reinterpret_cast<void**>(&numbers_), static_cast<size_t>(numbers_under_way) * sizeof(float)),
@@ -55,6 +56,10 @@ void HostExchange::receive(std::span<std::byte> bytes, const void* device) const
   check_cuda(cudaMemcpyAsync(bytes.data(), device, bytes.size(), cudaMemcpyDefault, stream_),
              "reading from the device");
   check_cuda(cudaStreamSynchronize(stream_), "reading from the device");
+}
+
+void HostExchange::receive_all(std::span<std::byte> bytes, std::span<const DevicePiece> pieces) const {
+  gatherer_->gather(bytes, pieces);
 }
 
 int64_t HostExchange::fetch(const void* device_number) {

@@ -8,8 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
+
+#include "exec/cuda/runtime/gather.h"
 
 namespace sextant {
 
@@ -22,6 +25,8 @@ class HostExchange {
 
   void send(void* device, std::span<const std::byte> bytes);
   void receive(std::span<std::byte> bytes, const void* device) const;  // waits
+  // Small pieces, of multiples of 4 bytes, one behind the other; waits once.
+  void receive_all(std::span<std::byte> bytes, std::span<const DevicePiece> pieces) const;
 
   int64_t fetch(const void* device_number);  // a ticket
   float collect(int64_t ticket);             // waits
@@ -42,6 +47,7 @@ class HostExchange {
   float* numbers_ = nullptr;  // pinned
   std::vector<cudaEvent_t> arrived_;
   int64_t fetches_ = 0;
+  std::unique_ptr<PieceGatherer> gatherer_;
 };
 
 }  // namespace sextant
