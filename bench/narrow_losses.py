@@ -20,6 +20,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = "bf16"
 KINDS = {
     REFERENCE: [],
+    "bf16-again": [],  # the same once more: what rounding in another order alone does
     "fp8": ["train.precision=fp8"],
     "fp8-block": ["train.precision=fp8-block"],
     "bf16-state": ["optimizer.state=bf16"],
@@ -62,7 +63,7 @@ def train(sextant, config, out, settings):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", default="gpt2")
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=[kind for kind in KINDS if kind != REFERENCE])
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=[kind for kind in KINDS if KINDS[kind]])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--kind-seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=1000)
