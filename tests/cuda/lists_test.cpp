@@ -93,6 +93,76 @@ TEST_F(CudaLists, SumSquares) {
     for (Scratch scratch : {Scratch::own, Scratch::shared}) check_sum_squares(dtype, scratch, device());
 }
 
+void check_largest(DType dtype, CudaDevice& device) {
+  List list;
+  for (int64_t n : mixed_sizes()) {
+    list.in.push_back({list.add(dtype, {n}, draw("x", static_cast<uint64_t>(n), n))});
+    list.out.push_back({list.add(DType::f32, {}, {})});
+    list.attrs.push_back({});
+  }
+  list.run(ops::absmax, device);
+  for (size_t i = 0; i < list.in.size(); ++i) {
+    double exact = 0;
+    for (double x : read_from_device(list.in[i][0])) exact = std::max(exact, std::abs(x));
+    EXPECT_EQ(read_from_device(list.out[i][0])[0], exact) << list.in[i][0].count();
+  }
+}
+
+TEST_F(CudaLists, LargestMagnitudes) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) check_largest(dtype, device());
+}
+
+TEST_F(CudaLists, CopiesOfTensors) {
+  List list;
+  for (int64_t n : mixed_sizes()) {
+    const DType dtype = n % 2 == 0 ? DType::bf16 : DType::f32;
+    list.in.push_back({list.add(dtype, {n}, draw("x", static_cast<uint64_t>(n), n))});
+    list.out.push_back({list.add(dtype, {n}, {})});
+    list.attrs.push_back({});
+  }
+  list.run(ops::duplicate, device());
+  for (size_t i = 0; i < list.in.size(); ++i)
+    EXPECT_EQ(read_from_device(list.out[i][0]), read_from_device(list.in[i][0])) << list.in[i][0].count();
+}
+
+// Weights in bf16 with their low halves, and in f32; with scratch that is shared, one launch may not do for all.
+void check_changes(Scratch scratch, CudaDevice& device) {
+  List list;
+  for (int64_t n : mixed_sizes()) {
+    const DType dtype = n % 2 == 0 ? DType::bf16 : DType::f32;
+    std::vector<Tensor> in{list.add(dtype, {n}, draw("before", static_cast<uint64_t>(n), n)),
+                           list.add(dtype, {n}, draw("after", static_cast<uint64_t>(n), n))};
+    if (dtype == DType::bf16)
+      for (int i = 0; i < 2; ++i) in.push_back(list.add(DType::u16, {n}, Numbers(static_cast<size_t>(n), 1000 * i)));
+    list.in.push_back(in);
+    list.out.push_back({list.add(DType::f32, {3}, {})});
+    list.attrs.push_back({});
+  }
+  list.run(ops::change_statistics, device, scratch);
+  for (size_t i = 0; i < list.in.size(); ++i) {
+    const Numbers before = read_from_device(list.in[i][0]), after = read_from_device(list.in[i][1]);
+    auto low = [&](size_t of, double x) {
+      if (list.in[i].size() == 2) return x;
+      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(x)) >> 16);
+      return static_cast<double>(from_halves(upper, static_cast<uint16_t>(1000 * of)));
+    };
+    double changes = 0, squares = 0;
+    for (size_t k = 0; k < before.size(); ++k) {
+      const double now = low(1, after[k]), change = now - low(0, before[k]);
+      changes += change * change;
+      squares += now * now;
+    }
+    const Numbers got = read_from_device(list.out[i][0]);
+    EXPECT_EQ(got[0], static_cast<double>(before.size()));
+    EXPECT_NEAR(got[1] / changes, 1, 1e-5) << before.size();
+    EXPECT_NEAR(got[2] / squares, 1, 1e-5) << before.size();
+  }
+}
+
+TEST_F(CudaLists, ChangesOfWeights) {
+  for (Scratch scratch : {Scratch::own, Scratch::shared}) check_changes(scratch, device());
+}
+
 struct Scalars {
   float lr, scale;
   int32_t step;

@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.h"
 #include "cost/machine_file.h"
@@ -45,6 +47,16 @@ class OnCuda : public testing::Test {
     for (const std::string& text : scratch_.losses(out)) losses.push_back(std::stod(text));
     return losses;
   }
+
+  // Of all layers, step by step.
+  std::vector<double> numbers_of(std::string_view out, const char* field) const {
+    std::vector<double> numbers;
+    std::istringstream lines(read_file(scratch_.root() / out / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);)
+      for (double number : nlohmann::json::parse(line).at(field)) numbers.push_back(number);
+    EXPECT_FALSE(numbers.empty());
+    return numbers;
+  }
 };
 
 void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
@@ -65,6 +77,20 @@ TEST_F(OnCuda, TrainsAsTheCpuDoes) {
       std::vector<double> cpu = run("cpu-" + name, cpu_ranks(), settings, file);
       expect_near(run("f32-" + name, cuda_ranks(), with(settings, {"train.precision=f32"}), file), cpu, 2e-5);
       expect_near(run("bf16-" + name, cuda_ranks(), with(settings, {"train.precision=bf16"}), file), cpu, 1e-2);
+    }
+  }
+}
+
+// Statistics of layers, of which the numbers of a step are brought to the host at once.
+TEST_F(OnCuda, MeasuresTensorsAsTheCpuDoes) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    std::vector<std::string> settings = with(common_settings(), {"log.tensor_stats_every=1"});
+    run(fmt::format("cpu-{}", file), cpu_ranks(), settings, file);
+    run(fmt::format("f32-{}", file), cuda_ranks(), with(settings, {"train.precision=f32"}), file);
+    for (const char* field : {"activation_rms", "activation_max", "activation_gradient_rms", "gradient_rms",
+                              "gradient_max", "weight_rms", "weight_max", "update_ratio", "attention_logit_max"}) {
+      SCOPED_TRACE(field);
+      expect_near(numbers_of(fmt::format("f32-{}", file), field), numbers_of(fmt::format("cpu-{}", file), field), 2e-3);
     }
   }
 }
