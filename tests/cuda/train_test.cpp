@@ -52,8 +52,10 @@ class OnCuda : public testing::Test {
   std::vector<double> numbers_of(std::string_view out, const char* field) const {
     std::vector<double> numbers;
     std::istringstream lines(read_file(scratch_.root() / out / "metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);)
-      for (double number : nlohmann::json::parse(line).at(field)) numbers.push_back(number);
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json metrics = nlohmann::json::parse(line);
+      for (double number : metrics.at(field)) numbers.push_back(number);
+    }
     EXPECT_FALSE(numbers.empty());
     return numbers;
   }
