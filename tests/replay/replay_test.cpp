@@ -103,6 +103,26 @@ TEST(Replay, GivesTheRecordBitForBit) {
   }
 }
 
+// A weight and a bias whose gradients ops of one path make, and an embedding to whose gradient two ops add.
+TEST(Replay, GradientsOfBiasesAndTiedEmbeddingsAreComparedEachWithItsOwn) {
+  PlantedRun runs("replay-tied");
+  train(
+      runs.scratch().config("tiny-gpt2.toml", {"train.steps=2", "train.eval_every=0", "model.hidden=32", "batch.seq=16",
+                                               "batch.sequences=4", "batch.microbatch=1", "mesh.dp=2"}),
+      runs.out("gpt2"), cpu_ranks(), {}, {.verbosity = Verbosity::quiet});
+  ReplayPlan plan = plan_replay(runs.out("gpt2"), 2, {});
+  Dataset dataset = data_of(plan);
+  Replayed own = replay(plan, dataset, cpu_ranks(), {.times = 2, .ops = true});
+  EXPECT_EQ(judge(recorded_step(runs.out("gpt2"), 2), own.executions, kRounding).verdict, ReplayVerdict::reproducible);
+  for (const Settings& mesh : {Settings{"mesh.dp=1"}, Settings{"mesh.dp=1", "mesh.pp=2"}, Settings{"mesh.zero=2"},
+                               Settings{"mesh.dp=1", "batch.microbatch=4"}}) {
+    Replayed there = replay(plan_replay(runs.out("gpt2"), 2, mesh), dataset, cpu_ranks(), {.ops = true});
+    OutputComparison comparison = compare(own.executions[0].ops, there.executions[0].ops, kRounding);
+    EXPECT_GT(comparison.compared, 30) << mesh.back();
+    EXPECT_EQ(comparison.first, nullptr) << mesh.back() << " " << comparison.first->op << " " << comparison.difference;
+  }
+}
+
 TEST(Replay, OtherMeshesGiveTheSameButForRounding) {
   PlantedRun runs("replay-meshes");
   runs.run("one", "clean.u16", kRun);
