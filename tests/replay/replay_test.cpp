@@ -186,6 +186,30 @@ TEST(Replay, NamesTheOpRankAndTokenOfANaN) {
   EXPECT_EQ(token->position, position);
 }
 
+// The same by the drill that users have.
+TEST(Replay, ANaNThatIsInjectedIsFoundWhereItWas) {
+  PlantedRun runs("replay-drill");
+  Fault fault = parse_fault("nan_op=layers.1.mlp.swiglu@5:1", "--inject");
+  train(runs.config("clean.u16", with(kRun, {"mesh.dp=2", "train.steps=6", "train.non_finite_steps=5"})),
+        runs.out("nan"), cpu_ranks(), {}, {.verbosity = Verbosity::quiet}, {fault});
+  std::optional<RecordedStep> recorded = recorded_step(runs.out("nan"), 5);
+  ASSERT_TRUE(recorded);
+  EXPECT_TRUE(std::isnan(recorded->loss));
+  EXPECT_TRUE(std::isfinite(recorded_step(runs.out("nan"), 6)->loss));
+  ReplayPlan plan = plan_replay(runs.out("nan"), 5, {});
+  Dataset dataset = data_of(plan);
+  EXPECT_EQ(judge(recorded, replay(plan, dataset, cpu_ranks(), {.times = 2}).executions, kRounding).verdict,
+            ReplayVerdict::transient);
+  Replayed replayed = replay(plan, dataset, cpu_ranks(), {.times = 2, .ops = true, .faults = {fault}});
+  EXPECT_EQ(judge(recorded, replayed.executions, kRounding).verdict, ReplayVerdict::reproducible);
+  const ObservedOutput* first = first_non_finite(replayed.executions[0].ops);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->op, "layers.1.mlp.swiglu");
+  EXPECT_EQ(first->rank, 1);
+  Fault nowhere = parse_fault("nan_op=layers.9.mlp.swiglu@5:1", "--inject");
+  EXPECT_THROW(replay(plan, dataset, cpu_ranks(), {.faults = {nowhere}}), UserError);
+}
+
 TEST(Replay, ExecutionsThatDifferAreTheMachinesFault) {
   PlantedRun runs("replay-unstable");
   runs.run("run", "clean.u16", kRun);

@@ -16,8 +16,8 @@ namespace sextant::cpu {
 
 namespace {
 
-constexpr int64_t kRowsOfCheck = 16;  // in one task
-constexpr int64_t kDepthOfCheck = 64;
+constexpr int64_t kRowsOfCheck = 16;     // in one task
+constexpr int64_t kColumnsOfCheck = 64;  // of stored lines: several cache lines of each
 
 template <class T>
 constexpr double kRoundoff = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-53;
@@ -126,14 +126,14 @@ class CheckedProduct {
   // b·x with the squared norms of b's rows, then a·(b·x) with Σ a²·|b_k|².
   void sum_operands() {
     const Matrix<T>&a = gemm_.a, &b = gemm_.b;
-    how_.pieces(gemm_.k, kDepthOfCheck, [&](int64_t begin, int64_t end) {
+    how_.pieces(gemm_.k, kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (b.column_stride == 1)
         sums_of_lines<T>({b.data, b.row_stride, gemm_.k}, gemm_.n, begin, end, signs_, nullptr, b_sums_, b_squares_);
       else
         weighted_column_sums(WeightedLines<T>{b.data, b.column_stride, gemm_.n}, begin, end, signs_, nullptr, b_sums_,
                              b_squares_);
     });
-    how_.pieces(gemm_.m, kRowsOfCheck, [&](int64_t begin, int64_t end) {
+    how_.pieces(gemm_.m, a.column_stride == 1 ? kRowsOfCheck : kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (a.column_stride == 1)
         sums_of_lines<T>({a.data, a.row_stride, gemm_.m}, gemm_.k, begin, end, b_sums_, b_squares_, expected_,
                          squares_);

@@ -77,6 +77,7 @@ void weighted_columns(const WeightedLines<float>& x, int64_t begin, int64_t end,
                       double* sums, double* squares) {
   int64_t i = begin;
   for (; i + 4 * kAtOnce <= end; i += 4 * kAtOnce) weigh_columns<4>(x, i, w, s, sums, squares);
+  for (; i + 2 * kAtOnce <= end; i += 2 * kAtOnce) weigh_columns<2>(x, i, w, s, sums, squares);
   for (; i + kAtOnce <= end; i += kAtOnce) weigh_columns<1>(x, i, w, s, sums, squares);
   for (; i < end; ++i) {
     double sum = 0, square = 0;
