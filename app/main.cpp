@@ -158,6 +158,9 @@ void add_replay(CLI::App& app, ReplayArguments& a) {
                    "with --against: the largest relative difference of an output [1e-3; with bf16 or fp8 0.1]")
       ->check(CLI::Range(1e-12, 1.0))
       ->needs(against);
+  verb->add_option("--inject", a.inject,
+                   "a NaN on purpose, nan_op=OP@STEP[:RANK], in every execution (may be repeated)")
+      ->allow_extra_args(false);
   verb->add_flag("--json", a.json, "print JSON");
   add_quiet(*verb, a.verbosity, "no remarks on standard error when data is read");
   verb->callback([&a] { replay_verb(a); });
@@ -602,6 +605,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
 // On standard error, which may be closed: nothing throws here.
 void tell(const std::string& text) {
   std::string name = styled("sextant:", TextStyle::bad, colours_of(STDERR_FILENO));
+  std::fflush(stdout);  // in a log of both, what was said before stands before
   std::fputs((name + " " + text + "\n").c_str(), stderr);
 }
 

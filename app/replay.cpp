@@ -19,6 +19,7 @@
 #include "replay/f64_executor.h"
 #include "replay/verdict.h"
 #include "run/resolve_spec.h"
+#include "train/health/fault.h"
 
 namespace sextant {
 
@@ -77,9 +78,9 @@ Json output_json(const ObservedOutput& output) {
 // What ops make, over all ranks and microbatches, in the order in which they first ran.
 std::vector<ObservedOutput> joined_ops(const std::vector<ObservedOutput>& ops) {
   std::vector<ObservedOutput> joined;
-  std::map<std::tuple<Phase, std::string, int>, size_t> places;
+  std::map<std::tuple<Phase, std::string, std::string>, size_t> places;
   for (const ObservedOutput& output : ops) {
-    auto [at, fresh] = places.try_emplace({output.phase, output.op, output.output}, joined.size());
+    auto [at, fresh] = places.try_emplace({output.phase, output.op, output.value}, joined.size());
     if (fresh)
       joined.push_back(output);
     else
@@ -259,6 +260,26 @@ class ReplayReport {
   Json json_;
 };
 
+std::vector<Fault> faults_in(const ReplayArguments& a, const ReplayPlan& plan) {
+  std::vector<Fault> faults;
+  for (const std::string& text : a.inject) {
+    Fault fault = parse_fault(text, "--inject");
+    auto refuse = [&](std::string got, std::string expected) {
+      throw UserError({.place = "--inject " + text, .got = std::move(got), .expected = std::move(expected)});
+    };
+    if (fault.kind != FaultKind::spoils_op) refuse("a fault of a run", "nan_op=OP@STEP[:RANK]");
+    if (fault.step <= plan.checkpoint_step || fault.step > plan.step)
+      refuse(fmt::format("step {}, which is not run", fault.step),
+             fmt::format("a step from {} to {}", plan.checkpoint_step + 1, plan.step));
+    if (plan.run.device == "cuda" || (plan.run.device == "auto" && device_of_auto() == "cuda"))
+      refuse("the kernels of this device make no faults on request", "device=cpu");
+    if (fault.rank >= ranks_of(plan.run.mesh))
+      refuse(fmt::format("rank {} of {}", fault.rank, ranks_of(plan.run.mesh)), "a rank of the mesh");
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
 }  // namespace
 
 void replay_verb(const ReplayArguments& a) {
@@ -274,14 +295,16 @@ void replay_verb(const ReplayArguments& a) {
   Dataset dataset = open_dataset(plan.run, resolve_spec(plan.run), team, [&](std::string_view line) {
     if (a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(line));
   });
+  std::vector<Fault> faults = faults_in(a, plan);
   ReplayReport report(a, plan, dataset);
   MakeExecutor executors = executors_for(plan.run);
   MakeExecutor wide_executors = [&](const RankContext& context, int threads) {
     return make_f64_executor(executors(context, threads));
   };
   // What is kept to go back to is f32: in f64 a second execution would not begin from the same bits.
-  Replayed replayed = replay(plan, dataset, wide ? wide_executors : executors,
-                             {.times = wide ? 1 : kExecutions, .ops = a.ops || a.bisect, .documents = a.documents});
+  Replayed replayed =
+      replay(plan, dataset, wide ? wide_executors : executors,
+             {.times = wide ? 1 : kExecutions, .ops = a.ops || a.bisect, .documents = a.documents, .faults = faults});
   report.show_numbers(replayed, recorded_step(a.run, a.step));
   if (a.bisect) report.show_bisection(replayed.executions);
   if (other) {

@@ -249,6 +249,7 @@ struct ReplayArguments {
   bool ops = false, bisect = false, documents = false;
   std::vector<std::string> against;  // overrides of a second execution to compare with
   double tolerance = 0;              // 0: by precision
+  std::vector<std::string> inject;   // faults on purpose
   bool json = false;
   Verbosity verbosity = Verbosity::usual;
 };

@@ -4,10 +4,11 @@ both sides of every ratio come from one run of this program.
 
   bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 10] [--turns 3]
   bench/checks.py --device cuda --config configs/bench/llama-1b.toml data.train=TOKENS.u32    on a GPU, where one rank is measured
-  bench/checks.py --clean STEPS    trains the tiny model for so many steps with every check on, and says what they raised
+  bench/checks.py --clean STEPS [--only experts]    trains tiny models for so many steps with every check on, and says what they raised
 
-Two figures of a step: its processor time, that of a long run less that of a short one, which other work on the machine
-disturbs little; and the median of its time by the clock, which is all that counts of a GPU. Of the turns the least counts."""
+Two figures of a step, each that of a long run less that of a short one: processor time, which other work on the machine
+disturbs little, and time by the clock. Both hold all that a step costs: step_s of metrics.jsonl leaves out what is done between
+steps, such as the copies of microbatches. Of a GPU the median of step_s counts, by the device's clock. Of the turns the least counts."""
 import argparse
 import json
 import os
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 WARM_UP = 3
 ONE = ["train.threads=2"]
@@ -46,29 +48,31 @@ CLEAN = [
 
 
 def train(asked, config, steps, settings, out):
-    """The exit code, what was printed, and the processor time in seconds."""
+    """The exit code, what was printed, and processor time and time by the clock, in seconds."""
     subprocess.run(["rm", "-rf", out], check=True)
     command = [asked.sextant, "train", config, f"train.steps={steps}", "train.eval_every=0", "checkpoint.at_end=false",
                "train.check_replicas_every=0", "optimizer.warmup=0", "--quiet", "--out", out, *settings]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     return (done.returncode, done.stdout + done.stderr,
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ended - began))
 
 
 def step_seconds(asked, settings, folder):
     """Of the processor, and by the clock."""
     out = os.path.join(folder, "run")
-    used = {WARM_UP: 0}
+    used = []
     for steps in (WARM_UP, WARM_UP + asked.steps) if asked.device == "cpu" else (WARM_UP + asked.steps,):
-        code, said, used[steps] = train(asked, asked.config, steps,
-                                        [f"data.cache={os.path.join(folder, 'cache')}", *settings], out)
+        code, said, seconds = train(asked, asked.config, steps,
+                                    [f"data.cache={os.path.join(folder, 'cache')}", *settings], out)
         if code != 0:
             sys.exit(said)
+        used.append(seconds)
+    if asked.device == "cpu":
+        return [(long - short) / asked.steps for short, long in zip(*used)]
     with open(os.path.join(out, "metrics.jsonl")) as lines:
-        clock = statistics.median([json.loads(line)["step_s"] for line in lines][WARM_UP:])
-    return (used[WARM_UP + asked.steps] - used[WARM_UP]) / asked.steps, clock
+        return 0, statistics.median([json.loads(line)["step_s"] for line in lines][WARM_UP:])
 
 
 def print_costs(asked, folder):
@@ -84,16 +88,18 @@ def print_costs(asked, folder):
                 least[name] = [min(pair) for pair in zip(now, least.get(name, now))]
         for name, _ in sides:
             more = [f"{1e3 * own:8.1f} ms {100 * (own / plain - 1):+6.1f} %"
-                    for own, plain in zip(least[name], least["no check"])]
+                    for own, plain in zip(least[name], least["no check"]) if plain > 0]
             processor = f"processor {more[0]}   " if asked.device == "cpu" else ""
-            print(f"{title:<9} {name:<26} {processor}clock {more[1]}", flush=True)
+            print(f"{title:<9} {name:<26} {processor}clock {more[-1]}", flush=True)
 
 
 def print_alarms(asked, folder):
     failed = False
     for name, config, settings in CLEAN:
+        if asked.only and asked.only not in name:
+            continue
         out = os.path.join(folder, "clean")
-        code, said, _ = train(asked, config, asked.clean, ["train.log_every=100000", *settings], out)
+        code, said, _ = train(asked, config, asked.clean, ["train.log_every=100000", *settings, *asked.settings], out)
         with open(os.path.join(out, "metrics.jsonl")) as lines:
             steps = sum(1 for _ in lines)
         with open(os.path.join(out, "events.jsonl")) as lines:
@@ -112,6 +118,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=10)
     arguments.add_argument("--turns", type=int, default=3)
     arguments.add_argument("--clean", type=int, metavar="STEPS")
+    arguments.add_argument("--only", metavar="NAME", help="with --clean: only the runs with this in their name, such as experts")
     arguments.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     arguments.add_argument("settings", nargs="*", help="of every run, such as data.train=TOKENS.u32")
     asked = arguments.parse_args()

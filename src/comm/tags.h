@@ -12,4 +12,9 @@ enum MessageTag : int {
   kFirstStageTag = 16,
 };
 
+// Whether it is a thread beside the rank's own that waits for such messages: the rank itself goes on.
+inline bool in_background(int tag) {
+  return tag == kSaveTag;
+}
+
 }  // namespace sextant

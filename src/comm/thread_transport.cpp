@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/message.h"
+#include "comm/tags.h"
 
 namespace sextant {
 namespace {
@@ -284,12 +285,13 @@ void ThreadHub::RankTransport::look_for(const Message& message) const {
 
 void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {
   if (message.phase == Phase::done || hub_.ended) return;
-  rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
+  const bool holds_up_rank = !in_background(message.facts.tag);
+  if (holds_up_rank) rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
   std::chrono::milliseconds timeout = timeout_for(message.facts.tag);
   auto over = [&] { return message.phase == Phase::done || hub_.ended; };
   // A copy that is being made is no reason to give up.
   if (!sleep_at_most(lock, message, timeout) && message.phase == Phase::copying) message.changed.wait(lock, over);
-  if (message.phase == Phase::done) rank_status().waited_for(message.facts.peer);
+  if (message.phase == Phase::done && holds_up_rank) rank_status().waited_for(message.facts.peer);
   if (over()) return;
   std::string reason =
       timeout_reason(message.facts, timeout, rank_status().seen(), [this](int rank) { return hub_.seen(rank); });

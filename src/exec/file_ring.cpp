@@ -2,6 +2,7 @@
 
 #ifdef SEXTANT_LIBURING
 #include <liburing.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -54,10 +55,32 @@ struct FileRing::State {
                                : io_uring_prep_write(request, descriptor, piece.data, bytes, offset);
     io_uring_sqe_set_data64(request, at);
   }
+
+  void open() {
+    if (int result = io_uring_queue_init(kPiecesUnderWay, &ring, 0); result < 0) refuse_ring(-result);
+  }
+
+  // The kernel took some requests and takes no more calls: those that it has taken are still written to memory when
+  // they are done. They are waited for here, by looking; those that it has not taken go with the ring.
+  void abandon() {
+    const unsigned taken_until = io_uring_smp_load_acquire(ring.sq.khead);
+    const size_t not_taken = ring.sq.sqe_tail - taken_until;
+    while (kPiecesUnderWay - idle_count > not_taken) {
+      io_uring_cqe* done = nullptr;
+      if (io_uring_peek_cqe(&ring, &done) != 0) {
+        sched_yield();  // a call of the kernel, in which it ends what is done
+        continue;
+      }
+      io_uring_cqe_seen(&ring, done);
+      ++idle_count;
+    }
+    io_uring_queue_exit(&ring);
+    open();
+  }
 };
 
 FileRing::FileRing() : state_(std::make_unique<State>()) {
-  if (int result = io_uring_queue_init(kPiecesUnderWay, &state_->ring, 0); result < 0) refuse_ring(-result);
+  state_->open();
 }
 
 FileRing::~FileRing() {
@@ -91,7 +114,10 @@ std::optional<FileFailure> FileRing::move(FileAccess access, int descriptor, std
     }
     if (s.idle_count == kPiecesUnderWay) return failure;
     int result = io_uring_submit_and_wait(&s.ring, 1);
-    if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) return FileFailure{-result, offset};
+    if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) {
+      s.abandon();
+      return FileFailure{-result, offset};
+    }
     for (io_uring_cqe* done = nullptr; io_uring_peek_cqe(&s.ring, &done) == 0;) {
       const size_t at = io_uring_cqe_get_data64(done);
       const int moved = done->res;

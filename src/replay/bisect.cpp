@@ -1,6 +1,7 @@
 #include "replay/bisect.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <tuple>
 
@@ -8,16 +9,17 @@ namespace sextant {
 
 namespace {
 
-// One output in any execution of the same Programs.
+// One output in any execution of the same Programs. Ops may have a path in common, as the gradients of a linear's
+// weight and bias have: what they make is named apart.
 auto run_key(const ObservedOutput& output) {
   return std::tuple(output.rank, output.action.region, output.action.chunk, output.action.microbatch, output.phase,
-                    output.op, output.output);
+                    output.op, output.value);
 }
 
 // One output on any mesh.
-using MeshKey = std::tuple<Phase, std::string, int>;
+using MeshKey = std::tuple<Phase, std::string, std::string>;
 MeshKey mesh_key(const ObservedOutput& output) {
-  return {output.phase, output.op, output.output};
+  return {output.phase, output.op, output.value};
 }
 
 struct WholeOutput {
@@ -25,6 +27,7 @@ struct WholeOutput {
   Fingerprint fingerprint;
   int64_t elements = 0;  // over all microbatches
   bool additive = true;
+  bool shares_sum = false;
 };
 
 // What ranks and microbatches have of an output, together.
@@ -35,6 +38,7 @@ std::map<MeshKey, WholeOutput> whole_outputs(const std::vector<ObservedOutput>& 
     WholeOutput& whole = all[mesh_key(output)];
     if (!whole.first) whole.first = &output;
     whole.additive = whole.additive && output.additive;
+    whole.shares_sum = whole.shares_sum || output.shares_sum;
     bool seen_elsewhere = output.stage_rank != whole.first->stage_rank && !output.stage_part;
     if (!output.counted || seen_elsewhere) continue;
     if (output.summed) {
@@ -58,11 +62,13 @@ const ObservedOutput* first_non_finite(const std::vector<ObservedOutput>& ops) {
 
 const ObservedOutput* first_different(const std::vector<ObservedOutput>& ops,
                                       const std::vector<ObservedOutput>& again) {
-  std::map<decltype(run_key(ops.front())), uint64_t> hashes;
-  for (const ObservedOutput& output : again) hashes[run_key(output)] = output.summary.hash;
+  std::map<decltype(run_key(ops.front())), std::deque<uint64_t>> hashes;  // of one key, in the order of its runs
+  for (const ObservedOutput& output : again) hashes[run_key(output)].push_back(output.summary.hash);
   auto found = std::ranges::find_if(ops, [&](const ObservedOutput& output) {
-    auto other = hashes.find(run_key(output));
-    return other == hashes.end() || other->second != output.summary.hash;
+    std::deque<uint64_t>& others = hashes[run_key(output)];
+    if (others.empty() || others.front() != output.summary.hash) return true;
+    others.pop_front();
+    return false;
   });
   return found == ops.end() ? nullptr : &*found;
 }
@@ -76,6 +82,7 @@ OutputComparison compare(const std::vector<ObservedOutput>& ops, const std::vect
     if (theirs == right.end() || !mine.additive || !theirs->second.additive) continue;
     // Cut otherwise, or added up elsewhere: nothing to compare.
     if (mine.elements != theirs->second.elements || mine.first->summed != theirs->second.first->summed) continue;
+    if (mine.shares_sum || theirs->second.shares_sum) continue;
     ++comparison.compared;
     double norm = std::max(mine.fingerprint.norm(), theirs->second.fingerprint.norm());
     double difference = norm > 0 ? mine.fingerprint.distance(theirs->second.fingerprint) / norm : 0;

@@ -1,6 +1,7 @@
 #include "replay/replay.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "run/run_target.h"
+#include "train/health/op_fault.h"
 #include "train/health/spike_watch.h"
 #include "train/health/time_limits.h"
 #include "train/save/run_checkpoint.h"
@@ -63,8 +65,11 @@ double number_of(const nlohmann::json& line, const char* name) {
 class RankReplay {
  public:
   RankReplay(const ReplayPlan& plan, const ModelSpec& spec, const RunPrograms& programs, const Dataset& dataset,
-             Executor& executor, HostGroup& group)
-      : plan_(plan), spec_(spec), trainer_({plan.run, programs, dataset, executor, group}) {}
+             const std::vector<Fault>& faults, Executor& executor, HostGroup& group)
+      : plan_(plan), spec_(spec), trainer_({plan.run, programs, dataset, executor, group}) {
+    for (const Fault& fault : faults)
+      if (fault.rank == bound().rank()) require_op_of(fault, bound()), faults_.push_back(fault);
+  }
 
   void load() {
     Bound& bound = trainer_.bound();
@@ -78,11 +83,17 @@ class RankReplay {
     }
   }
 
-  StepMetrics next_step() {
+  StepMetrics next_step(OpObserver* observer = nullptr) {
     int64_t step = ++state_.step;
+    std::deque<OpFault> spoilers;
+    for (const Fault& fault : faults_)
+      if (fault.step == step) observer = &spoilers.emplace_back(fault, observer);
+    bound().observe(observer);
     trainer_.begin_step(step, state_.samples, spikes_.policy_of(step));
     state_.samples += plan_.run.batch.sequences;
     StepMetrics metrics = trainer_.finish_step();
+    bound().settle();
+    bound().observe(nullptr);
     spikes_.note(metrics);
     return metrics;
   }
@@ -121,6 +132,7 @@ class RankReplay {
   SpikeWatch spikes_{plan_.run.train.spike};
   SpikeState kept_spikes_;
   std::vector<std::vector<std::byte>> kept_;
+  std::vector<Fault> faults_;  // of this rank
 };
 
 // What all ranks have made, in order.
@@ -198,7 +210,7 @@ Replayed replay(const ReplayPlan& plan, const Dataset& dataset, const MakeExecut
   run_ranks({}, {ranks, TimeLimits::wait_of(TimeLimits(plan.run).in_other_work())}, [&](const RankContext& context) {
     HostGroup group = context.transport ? HostGroup(*context.transport, kHostTag) : HostGroup();
     std::unique_ptr<Executor> executor = make_executor(context, threads);
-    RankReplay rank(plan, spec, programs, dataset, *executor, group);
+    RankReplay rank(plan, spec, programs, dataset, options.faults, *executor, group);
     rank.load();
     for (int64_t step = plan.checkpoint_step + 1; step < plan.step; ++step) {
       StepMetrics metrics = rank.next_step();
@@ -215,10 +227,7 @@ Replayed replay(const ReplayPlan& plan, const Dataset& dataset, const MakeExecut
     for (int i = 0; i < options.times; ++i) {
       if (i > 0) rank.go_back();
       StepObserver observer(rank.bound().program(), context.rank, order);
-      if (options.ops) rank.bound().observe(&observer);
-      StepMetrics metrics = rank.next_step();
-      rank.bound().settle();
-      rank.bound().observe(nullptr);
+      StepMetrics metrics = rank.next_step(options.ops ? &observer : nullptr);
       gathered.add(observer.take());
       group.barrier();
       if (group.leads()) replayed.executions[static_cast<size_t>(i)] = {.metrics = metrics, .ops = gathered.in_order()};

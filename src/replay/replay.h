@@ -12,6 +12,7 @@
 #include "replay/document_losses.h"
 #include "replay/step_observer.h"
 #include "train/data/dataset.h"
+#include "train/health/fault.h"
 #include "train/metrics.h"
 #include "train/save/run_history.h"
 #include "train/train.h"
@@ -55,6 +56,8 @@ struct ReplayOptions {
   int times = 1;
   bool ops = false;        // observe every op of the step
   bool documents = false;  // measure the loss of its documents
+  // Faults of kind spoils_op, which strike in their step of every execution: what a fault of software would do.
+  std::vector<Fault> faults = {};
 };
 
 // Runs the steps from the checkpoint to the one before, and then the step itself. Writes nothing.

@@ -1,11 +1,30 @@
 #include "replay/step_observer.h"
 
-#include "ir/op_def.h"
+#include <map>
+
+#include "ir/alias.h"
 
 namespace sextant {
 
 StepObserver::StepObserver(const Program& program, int rank, std::atomic<int64_t>& order)
-    : program_(program), rank_(rank), at_(coordinate_of(program.mesh, rank)), order_(order) {}
+    : program_(program), rank_(rank), at_(coordinate_of(program.mesh, rank)), order_(order) {
+  find_shared_sums();
+}
+
+void StepObserver::find_shared_sums() {
+  std::map<ValueId, ValueId> begin_of;  // of a sum as an op left it: what the first op found
+  std::map<ValueId, std::vector<const Op*>> adding;
+  for (const Region& region : program_.regions)
+    for (const Op& op : region.ops) {
+      if (!accumulates(op)) continue;
+      auto before = begin_of.find(op.inputs.back());
+      ValueId begin = before == begin_of.end() ? op.inputs.back() : before->second;
+      begin_of[op.outputs[0]] = begin;
+      adding[begin].push_back(&op);
+    }
+  for (const auto& [sum, ops] : adding)
+    if (ops.size() > 1) sharing_.insert(ops.begin(), ops.end());
+}
 
 // Along axes where a value is sharded or partial every rank has its part; along the others all have the same. Pipeline
 // ranks have different ops.
@@ -56,6 +75,7 @@ void StepObserver::after(const OpRun& run) {
                      .dtype = value.dtype,
                      .shape = value.shape,
                      .summed = of_step,
+                     .shares_sum = sharing_.contains(&run.op) && i == 0,
                      .counted = is_counted(value),
                      .additive = is_additive(value),
                      .stage_rank = program_.stage_rank,

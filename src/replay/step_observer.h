@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct ObservedOutput {
   int layer = -1;  // -1: outside of the repeated blocks
   DType dtype = DType::f32;
   GlobalShape shape;
-  bool summed = false;      // over microbatches: the last one has the sum
+  bool summed = false;  // over microbatches: the last one has the sum
+  bool shares_sum =
+      false;  // other ops add to it too, as to the gradient of a tied embedding; which ones, depends on the mesh
   bool counted = false;     // over ranks that hold the same, this is the one whose fingerprint counts
   bool additive = true;     // the parts of ranks add up to the whole: not so maxima
   int stage_rank = 0;       // the rank's place in the pipeline
@@ -44,12 +47,14 @@ class StepObserver final : public OpObserver {
   bool is_additive(const Value& value) const;
   bool is_stage_part(const Value& value) const;
   bool outlasts_microbatch(const Value& value) const;
+  void find_shared_sums();
 
   const Program& program_;
   int rank_;
   Coordinate at_;
   std::atomic<int64_t>& order_;
   std::vector<ObservedOutput> seen_;
+  std::set<const Op*> sharing_;  // the ops that add onto a sum which is not theirs alone
 };
 
 }  // namespace sextant

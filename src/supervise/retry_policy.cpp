@@ -8,7 +8,7 @@ namespace sextant {
 
 RetryPolicy::Decision RetryPolicy::after(const Cause& cause, int64_t step, int64_t newest_checkpoint) {
   const CauseInfo& info = info_of(cause.kind);
-  if (info.response != Response::retry) return {.why = std::string(info.action)};
+  if (info.response != Response::retry) return {.why = "a restart gives the same"};
   if (newest_checkpoint > newest_) failures_ = 0;
   newest_ = std::max(newest_, newest_checkpoint);
   ++failures_;

@@ -486,6 +486,8 @@ class Supervisor {
       if (late != beats.end()) attempt.host = late->host;
       return;
     }
+    // Two replicas that differ: whoever found it is not to blame.
+    if (attempt.cause.kind == CauseKind::corruption && !attempt.corrupt_rank) return;
     std::optional<LastBeat> culprit = culprit_of(beats);
     if (std::optional<LostRank> lost = lost_rank_in(log_.text_from(log_begin_))) {
       attempt.rank = lost->rank;

@@ -511,7 +511,10 @@ class Run {
       trainer_.clock().leave_out(trainer_.steps_under_way() + 1);
     }
     Trace trace;
+    OpObserver* spoiler = faults_.spoiled_op(state_.step + 1);
+    if (spoiler) trainer_.bound().observe(spoiler);
     trainer_.begin_step(state_.step + 1, state_.samples, policy_of(state_.step + 1), traced ? &trace : nullptr);
+    if (spoiler) trainer_.bound().observe(nullptr);
     faults_.slow_down(position_.rank_status);
     for (Event& event : trace) event.step = state_.step + 1;
     if (traced) keep_op_times(trace);

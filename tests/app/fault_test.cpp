@@ -58,6 +58,7 @@ TEST_F(Faults, AThreadThatThrows) {
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
   expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault", "(all_reduce over", "was left waiting"});
+  EXPECT_LT(outcome.output.find(" parameters, "), outcome.output.find("sextant:")) << "said before, printed before";
   expect_words(next_start(""), {"rank 1 (process", "failed in step 3: injected fault"});
 }
 

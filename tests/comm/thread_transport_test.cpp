@@ -9,6 +9,7 @@
 #include <atomic>
 #include <ctime>
 #include <memory>
+#include <thread>
 
 #include "comm/collective_checks.h"
 #include "comm/run_ranks.h"
@@ -307,6 +308,24 @@ TEST(ThreadTransport, TimeInWhichTheProcessIsStoppedDoesNotCount) {
   int status = -1;
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// Another thread of the rank writes a checkpoint meanwhile: whom that waits for is not whom the rank waits for.
+TEST(ThreadTransport, WaitsInTheBackgroundAreNotTheRanks) {
+  ThreadHub hub(2, kLong);
+  Transport &here = hub.transport(0), &there = hub.transport(1);
+  int first = 0, second = 0, sent = 7;
+  std::thread rank([&] { here.wait(here.receive(1, kHostTag, bytes_of(first))); });
+  while (here.rank_status().seen().waiting_for != 1) std::this_thread::yield();
+  std::thread writer([&] { here.wait(here.receive(1, kSaveTag, bytes_of(second))); });
+  std::this_thread::sleep_for(milliseconds(20));
+  there.wait(there.send(0, kSaveTag, bytes_of(sent)));
+  writer.join();
+  EXPECT_EQ(here.rank_status().seen().waiting_for, 1);
+  there.wait(there.send(0, kHostTag, bytes_of(sent)));
+  rank.join();
+  EXPECT_EQ(here.rank_status().seen().waiting_for, -1);
+  EXPECT_EQ(first + second, 14);
 }
 
 TEST(ThreadTransport, TheTimeoutCanBeChanged) {

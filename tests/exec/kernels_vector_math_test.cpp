@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "exec/cpu/kernels/vector_math_weighted_sums.h"
 
 namespace sextant::cpu {
 namespace {
@@ -110,6 +112,45 @@ TEST(VectorMath, NanComesThrough) {
     EXPECT_TRUE(std::isnan(dot(x.data(), ones.data(), n)));
     EXPECT_TRUE(std::isnan(square_sum(x.data(), n)));
     EXPECT_TRUE(std::isnan(exp_and_sum(x.data(), n, 1.0f, 0.0f)));
+  }
+}
+
+// Against sums of one number at a time, for counts with and without a rest, and for columns inside of lines.
+TEST(WeightedSums, AreThoseOfPlainLoops) {
+  constexpr int64_t kLines = 37, kStride = 101;
+  std::vector<float> x(kLines * kStride);
+  std::vector<double> w(kStride), s(kStride);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * static_cast<float>(static_cast<int>(i * 37 % 211) - 100);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = i % 3 == 0 ? -1.0 : 1.0, s[i] = 0.5 + 0.01 * static_cast<double>(i);
+  for (const double* squares : {static_cast<const double*>(nullptr), static_cast<const double*>(s.data())}) {
+    auto scale = [&](int64_t i) { return squares ? squares[i] : 1.0; };
+    for (int64_t count : {0, 1, 7, 16, 33, 100}) {
+      double sum = 0, square = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        auto v = static_cast<double>(x[static_cast<size_t>(i)]);
+        sum += v * w[static_cast<size_t>(i)];
+        square += v * v * scale(i);
+      }
+      WeightedSums found = weighted_sums(x.data(), w.data(), squares, count);
+      EXPECT_NEAR(found.sum, sum, 1e-9) << count;
+      EXPECT_NEAR(found.squares, square, 1e-9) << count;
+    }
+    for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, 101}, {3, 4}, {16, 32}, {5, 90}}) {
+      constexpr double kUntouched = 12345;
+      std::vector<double> sums(kStride, kUntouched), sizes(kStride, kUntouched);
+      weighted_column_sums({x.data(), kStride, kLines}, begin, end, w.data(), squares, sums.data(), sizes.data());
+      for (int64_t j = 0; j < kStride; ++j) {
+        double sum = 0, square = 0;
+        for (int64_t line = 0; line < kLines; ++line) {
+          auto v = static_cast<double>(x[static_cast<size_t>(line * kStride + j)]);
+          sum += v * w[static_cast<size_t>(line)];
+          square += v * v * scale(line);
+        }
+        bool inside = begin <= j && j < end;
+        EXPECT_NEAR(sums[static_cast<size_t>(j)], inside ? sum : kUntouched, 1e-9) << begin << " " << j;
+        EXPECT_NEAR(sizes[static_cast<size_t>(j)], inside ? square : kUntouched, 1e-9) << begin << " " << j;
+      }
+    }
   }
 }
 

@@ -103,6 +103,26 @@ TEST(Replay, GivesTheRecordBitForBit) {
   }
 }
 
+// A weight and a bias whose gradients ops of one path make, and an embedding to whose gradient two ops add.
+TEST(Replay, GradientsOfBiasesAndTiedEmbeddingsAreComparedEachWithItsOwn) {
+  PlantedRun runs("replay-tied");
+  train(
+      runs.scratch().config("tiny-gpt2.toml", {"train.steps=2", "train.eval_every=0", "model.hidden=32", "batch.seq=16",
+                                               "batch.sequences=4", "batch.microbatch=1", "mesh.dp=2"}),
+      runs.out("gpt2"), cpu_ranks(), {}, {.verbosity = Verbosity::quiet});
+  ReplayPlan plan = plan_replay(runs.out("gpt2"), 2, {});
+  Dataset dataset = data_of(plan);
+  Replayed own = replay(plan, dataset, cpu_ranks(), {.times = 2, .ops = true});
+  EXPECT_EQ(judge(recorded_step(runs.out("gpt2"), 2), own.executions, kRounding).verdict, ReplayVerdict::reproducible);
+  for (const Settings& mesh : {Settings{"mesh.dp=1"}, Settings{"mesh.dp=1", "mesh.pp=2"}, Settings{"mesh.zero=2"},
+                               Settings{"mesh.dp=1", "batch.microbatch=4"}}) {
+    Replayed there = replay(plan_replay(runs.out("gpt2"), 2, mesh), dataset, cpu_ranks(), {.ops = true});
+    OutputComparison comparison = compare(own.executions[0].ops, there.executions[0].ops, kRounding);
+    EXPECT_GT(comparison.compared, 30) << mesh.back();
+    EXPECT_EQ(comparison.first, nullptr) << mesh.back() << " " << comparison.first->op << " " << comparison.difference;
+  }
+}
+
 TEST(Replay, OtherMeshesGiveTheSameButForRounding) {
   PlantedRun runs("replay-meshes");
   runs.run("one", "clean.u16", kRun);
@@ -164,6 +184,30 @@ TEST(Replay, NamesTheOpRankAndTokenOfANaN) {
   ASSERT_TRUE(token);
   EXPECT_EQ(token->sample, (7 - 1) * PlantedRun::kSequences + 1);
   EXPECT_EQ(token->position, position);
+}
+
+// The same by the drill that users have.
+TEST(Replay, ANaNThatIsInjectedIsFoundWhereItWas) {
+  PlantedRun runs("replay-drill");
+  Fault fault = parse_fault("nan_op=layers.1.mlp.swiglu@5:1", "--inject");
+  train(runs.config("clean.u16", with(kRun, {"mesh.dp=2", "train.steps=6", "train.non_finite_steps=5"})),
+        runs.out("nan"), cpu_ranks(), {}, {.verbosity = Verbosity::quiet}, {fault});
+  std::optional<RecordedStep> recorded = recorded_step(runs.out("nan"), 5);
+  ASSERT_TRUE(recorded);
+  EXPECT_TRUE(std::isnan(recorded->loss));
+  EXPECT_TRUE(std::isfinite(recorded_step(runs.out("nan"), 6)->loss));
+  ReplayPlan plan = plan_replay(runs.out("nan"), 5, {});
+  Dataset dataset = data_of(plan);
+  EXPECT_EQ(judge(recorded, replay(plan, dataset, cpu_ranks(), {.times = 2}).executions, kRounding).verdict,
+            ReplayVerdict::transient);
+  Replayed replayed = replay(plan, dataset, cpu_ranks(), {.times = 2, .ops = true, .faults = {fault}});
+  EXPECT_EQ(judge(recorded, replayed.executions, kRounding).verdict, ReplayVerdict::reproducible);
+  const ObservedOutput* first = first_non_finite(replayed.executions[0].ops);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->op, "layers.1.mlp.swiglu");
+  EXPECT_EQ(first->rank, 1);
+  Fault nowhere = parse_fault("nan_op=layers.9.mlp.swiglu@5:1", "--inject");
+  EXPECT_THROW(replay(plan, dataset, cpu_ranks(), {.faults = {nowhere}}), UserError);
 }
 
 TEST(Replay, ExecutionsThatDifferAreTheMachinesFault) {

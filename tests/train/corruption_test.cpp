@@ -39,6 +39,11 @@ TEST_F(Corrupted, AMicrobatchIsFoundAndItsRankNamed) {
   expect_found({"train.check_microbatch_every=2", "mesh.dp=2"}, "flip_gemm@3:1", 1, "microbatch");
   expect_found({"train.check_microbatch_every=2", "mesh.dp=4"}, "flip_gemm@3:2", 2, "microbatch");
   expect_found({"train.check_microbatch_every=2", "mesh.dp=2", "batch.microbatch=4"}, "flip_gemm@3:0", 0, "microbatch");
+  // Other seeds draw other products: those of the backward pass change no loss.
+  for (int seed : {2, 3, 4, 5})
+    expect_found({"train.check_microbatch_every=2", "mesh.dp=2", fmt::format("train.seed={}", seed),
+                  fmt::format("mesh.zero={}", seed % 4)},
+                 "flip_gemm@3:1", 1, "microbatch", seed % 2 == 0 ? "tiny-gpt2.toml" : "tiny-llama.toml");
 }
 
 TEST_F(Corrupted, ChecksChangeNothing) {

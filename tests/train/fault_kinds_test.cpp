@@ -14,11 +14,12 @@ TEST(FaultText, IsRead) {
   EXPECT_EQ(kill, (Fault{.kind = FaultKind::is_killed, .step = 30, .rank = 1, .text = "kill@30:1"}));
   EXPECT_EQ(slow, (Fault{.kind = FaultKind::is_slow, .step = 7, .rank = 0, .amount = 200, .text = "slow=200@7"}));
   EXPECT_EQ(parse_fault("disk_full@2", "--inject").amount, 1);
+  EXPECT_EQ(parse_fault("nan_op=layers.7.mlp.gelu@123:2", "--inject").op, "layers.7.mlp.gelu");
 }
 
 TEST(FaultText, IsRefused) {
   for (const char* text : {"", "kill", "kill@", "kill@0", "kill@-1", "kill@3:", "kill@3:-1", "kill@3:1:1", "kill=2@3",
-                           "slow=@3", "slow=0@3", "fall@3", "@3", "kill@3x", "kill@99999999999999999999"})
+                           "slow=@3", "slow=0@3", "nan_op@3", "nan_op=@3", "fall@3", "@3", "kill@3x", "kill@99999999999999999999"})
     EXPECT_THROW(parse_fault(text, "--inject"), UserError) << text;
 }
 

@@ -58,6 +58,17 @@ TEST(HangReports, ARankThatNoLongerBeatsIsLateWhateverItWroteLast) {
   EXPECT_NE(report->chain.back().find("no heartbeat for 20.0 s"), std::string::npos) << report->text();
 }
 
+TEST(HangReports, ARankThatWasEndedMeanwhileIsNotTheLateOne) {
+  LastBeat ended = beat(0, 2, 90, 9000);
+  ended.host = own_host_name();
+  ended.pid = ended.thread = -1;  // gone
+  ended.state = "ended";
+  std::optional<HangReport> report = hang_report({ended, beat(1, 0, 90), beat(2, -1, 80)}, kNow);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->late_rank, 2) << report->text();
+  EXPECT_EQ(report->chain.size(), 2u) << report->text();
+}
+
 TEST(HangReports, OfRanksThatWaitForEachOtherTheOneBehindIsLate) {
   std::optional<HangReport> report = hang_report({beat(0, 1, 90), beat(1, 0, 88)}, kNow);
   ASSERT_TRUE(report);

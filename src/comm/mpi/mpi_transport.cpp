@@ -16,6 +16,7 @@
 #include "base/exit_within.h"
 #include "comm/launcher.h"
 #include "comm/message.h"
+#include "comm/tags.h"
 
 namespace sextant {
 namespace {
@@ -247,13 +248,14 @@ void MpiTransport::wait(Ticket ticket) {
       if (ended_) throw_ended();
       Message& message = message_at(ticket);
       if (has_arrived(message)) {
-        rank_status().waited_for(message.facts.peer);
+        if (!in_background(message.facts.tag)) rank_status().waited_for(message.facts.peer);
         message.requests.clear();
         unused_.push_back(message.slot);
         return;
       }
       bytes = message.facts.bytes;
-      rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
+      if (!in_background(message.facts.tag))
+        rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
       listen();
       if (ended_) throw_ended();
       milliseconds timeout = timeout_for(message.facts.tag);

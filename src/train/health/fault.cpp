@@ -38,6 +38,10 @@ std::optional<std::string_view> take_behind(std::string_view& text, char separat
   return behind;
 }
 
+bool names_op(FaultKind kind) {
+  return kind == FaultKind::spoils_op;
+}
+
 std::optional<Fault> read_fault(std::string_view text) {
   Fault fault{.text = std::string(text)};
   std::optional<std::string_view> where = take_behind(text, '@');
@@ -46,8 +50,12 @@ std::optional<Fault> read_fault(std::string_view text) {
   auto kind = std::ranges::find(kFaultKinds, text, &FaultKindInfo::name);
   if (kind == std::end(kFaultKinds) || (amount && kind->unit.empty())) return std::nullopt;
   std::optional<int64_t> step = whole_number(*where, 1), of_rank = rank ? whole_number(*rank, 0) : 0,
-                         much = amount ? whole_number(*amount, 1) : kind->amount;
+                         much = amount && !names_op(kind->kind) ? whole_number(*amount, 1) : kind->amount;
   if (!step || !of_rank || !much) return std::nullopt;
+  if (names_op(kind->kind)) {
+    if (!amount || amount->empty()) return std::nullopt;
+    fault.op = *amount;
+  }
   fault.kind = kind->kind;
   fault.step = *step;
   fault.rank = *of_rank;
@@ -65,7 +73,9 @@ Fault parse_fault(std::string_view text, std::string_view place) {
   if (std::optional<Fault> fault = read_fault(text)) return *fault;
   std::vector<std::string> kinds;
   for (const FaultKindInfo& info : kFaultKinds)
-    kinds.push_back(info.unit.empty() ? std::string(info.name) : fmt::format("{}[={}]", info.name, info.unit));
+    kinds.push_back(info.unit.empty()     ? std::string(info.name)
+                    : names_op(info.kind) ? fmt::format("{}={}", info.name, info.unit)
+                                          : fmt::format("{}[={}]", info.name, info.unit));
   throw UserError({.place = std::string(place),
                    .got = fmt::format("cannot use \"{}\"", printable(std::string(text))),
                    .expected = fmt::format("KIND@STEP or KIND@STEP:RANK, such as stall@3:1; KIND is one of {}",

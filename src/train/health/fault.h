@@ -30,6 +30,7 @@ struct Fault {
   int64_t step = 1;
   int64_t rank = 0;
   int64_t amount = 0;
+  std::string op = {};    // of spoils_op: "layers.7.mlp.gelu"
   std::string text = {};  // as it was given
 
   bool operator==(const Fault&) const = default;

@@ -116,9 +116,10 @@ FaultInjector::FaultInjector(const Parts& parts)
     if (fault.kind == FaultKind::loses_node && !parts.local_checkpoints)
       refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
     bool cannot_flip = (fault.kind == FaultKind::flips_gemm_bit && !bound_.checks_gemms()) ||
-                       (fault.kind == FaultKind::flips_message_bit && !bound_.checks_messages());
+                       (fault.kind == FaultKind::flips_message_bit && !bound_.checks_messages()) ||
+                       (fault.kind == FaultKind::spoils_op && !bound_.checks_messages());
     if (cannot_flip)
-      refuse_fault(fault, "the kernels of this device flip no bits on request", "device = \"cpu\", or corrupt");
+      refuse_fault(fault, "the kernels of this device make no faults on request", "device = \"cpu\", or corrupt");
     if (strikes_every_rank(fault.kind)) {
       if (fault.rank != 0)
         refuse_fault(fault, "weights of one rank", "no rank: it strikes all that hold the model's last layer");
@@ -128,6 +129,7 @@ FaultInjector::FaultInjector(const Parts& parts)
     if (fault.rank != bound_.rank() && !strikes_every_rank(fault.kind)) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
       refuse_fault(fault, fmt::format("rank {} computes no loss", fault.rank), "a rank of the last pipeline stage");
+    if (fault.kind == FaultKind::spoils_op) require_op_of(fault, bound_);
     if (fault.kind == FaultKind::flips_message_bit && !has_collectives(bound_.program()))
       refuse_fault(fault, "this mesh has no collectives whose messages are checked", "mesh.dp, tp or cp above 1");
     std::string id = number == 1 ? fault.text : fmt::format("{} ({})", fault.text, number);
@@ -196,6 +198,10 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::spoils_gradients:
       spoiled_step_ = fault.step;
+      return;
+    case FaultKind::spoils_op:
+      op_fault_.emplace(fault, nullptr);
+      op_fault_step_ = fault.step;
       return;
     case FaultKind::is_slow:
       slow_ms_ = fault.amount;

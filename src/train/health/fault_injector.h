@@ -6,12 +6,14 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/rank_status.h"
 #include "exec/executor.h"
 #include "train/health/fault.h"
+#include "train/health/op_fault.h"
 
 namespace sextant {
 
@@ -42,6 +44,8 @@ class FaultInjector {
   bool flips_gemm(int64_t step) const { return step < flip_gemm_before_; }
   bool flips_message(int64_t step) const { return step < flip_message_before_; }
   bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
+  // Who must observe this step's ops; null: nobody.
+  OpObserver* spoiled_op(int64_t step) { return op_fault_ && op_fault_step_ == step ? &*op_fault_ : nullptr; }
   // Whether a checkpoint of this step finds the disk full. From any thread.
   bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
 
@@ -61,6 +65,8 @@ class FaultInjector {
   std::vector<Pending> pending_;
   int64_t spoiled_step_ = -1;
   int64_t flip_gemm_before_ = 0, flip_message_before_ = 0;
+  std::optional<OpFault> op_fault_;
+  int64_t op_fault_step_ = -1;
   int64_t layers_ = 0;
   // Weights that are multiplied before every step.
   struct Scaled {

@@ -26,9 +26,12 @@ struct Seen {
   bool here = false;
   bool silent = false;   // the others still write heartbeats, and it does not
   bool is_over = false;  // none of the processes is left: the files alone tell
+  bool running = true;   // it has not ended, by itself or by others: what it wrote last need not be all
 
   // What it wrote last, that it waits for another, is not what keeps it.
-  bool stands_by_itself() const { return silent || (probe && probe->is_stopped()) || (here && !probe && !is_over); }
+  bool stands_by_itself() const {
+    return running && (silent || (probe && probe->is_stopped()) || (here && !probe && !is_over));
+  }
 };
 
 class Looker {
@@ -40,7 +43,10 @@ class Looker {
     }
   }
   Seen at(const LastBeat& beat) const {
-    Seen seen{.here = beat.host == host_, .silent = beat.time_ms + kSilentMs < newest_ms_, .is_over = is_over_};
+    Seen seen{.here = beat.host == host_,
+              .silent = beat.time_ms + kSilentMs < newest_ms_,
+              .is_over = is_over_,
+              .running = beat.state == "running"};
     if (seen.here) seen.probe = probe_of(beat);
     return seen;
   }

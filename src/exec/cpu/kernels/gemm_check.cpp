@@ -1,6 +1,7 @@
 #include "exec/cpu/kernels/gemm_check.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -8,82 +9,27 @@
 #include <vector>
 
 #include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/vector_math_weighted_sums.h"
 #include "targets/gemm_check_sizes.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-constexpr int64_t kRowsOfCheck = 16;  // in one task
-constexpr int64_t kDepthOfCheck = 64;
+constexpr int64_t kRowsOfCheck = 16;     // in one task
+constexpr int64_t kColumnsOfCheck = 64;  // of stored lines: several cache lines of each
 
 template <class T>
 constexpr double kRoundoff = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-53;
 
-// Sums with several accumulators: a compiler may not reorder a single one.
-struct LaneSum {
-  static constexpr int64_t kLanes = 8;
-  double lanes[kLanes] = {};
-
-  double total() const {
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-  }
-};
-
-// Σ x_i·w_i and Σ x_i²·s_i; s may be null for ones.
-struct WeightedSums {
-  double sum = 0, squares = 0;
-};
-
+// Of each of the lines [begin, end), `width` numbers of them.
 template <class T>
-WeightedSums weighted_sums(const T* x, const double* w, const double* s, int64_t count) {
-  LaneSum sum, squares;
-  int64_t i = 0;
-  for (; i + LaneSum::kLanes <= count; i += LaneSum::kLanes)
-    for (int64_t lane = 0; lane < LaneSum::kLanes; ++lane) {
-      auto v = static_cast<double>(x[i + lane]);
-      sum.lanes[lane] += v * w[i + lane];
-      squares.lanes[lane] += s ? v * v * s[i + lane] : v * v;
-    }
-  for (; i < count; ++i) {
-    auto v = static_cast<double>(x[i]);
-    sum.lanes[0] += v * w[i];
-    squares.lanes[0] += s ? v * v * s[i] : v * v;
-  }
-  return {sum.total(), squares.total()};
-}
-
-// For every line of a stored matrix, `lines` of `width` numbers, the same: into sums[line], squares[line].
-// Or, across lines, for every column.
-template <class T>
-struct StoredMatrix {
-  const T* data;
-  int64_t stride, lines, width;
-};
-
-template <class T>
-void sums_of_lines(const StoredMatrix<T>& x, int64_t begin, int64_t end, const double* w, const double* s, double* sums,
-                   double* squares) {
+void sums_of_lines(const WeightedLines<T>& x, int64_t width, int64_t begin, int64_t end, const double* w,
+                   const double* s, double* sums, double* squares) {
   for (int64_t line = begin; line < end; ++line) {
-    WeightedSums found = weighted_sums(x.data + line * x.stride, w, s, x.width);
+    WeightedSums found = weighted_sums(x.data + line * x.stride, w, s, width);
     sums[line] = found.sum;
     squares[line] = found.squares;
-  }
-}
-
-template <class T>
-void sums_of_columns(const StoredMatrix<T>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                     double* sums, double* squares) {
-  std::fill(sums + begin, sums + end, 0.0);
-  std::fill(squares + begin, squares + end, 0.0);
-  for (int64_t line = 0; line < x.lines; ++line) {
-    const T* from = x.data + line * x.stride;
-    double weight = w[line], scale = s ? s[line] : 1.0;
-    for (int64_t i = begin; i < end; ++i) {
-      auto v = static_cast<double>(from[i]);
-      sums[i] += v * weight;
-      squares[i] += v * v * scale;
-    }
   }
 }
 
@@ -143,7 +89,7 @@ class CheckedProduct {
     if (adds()) sum_what_is_there();
     make(gemm_);
     sum_operands();
-    for (int64_t row = 0; row < gemm_.m && !check_.found.load(std::memory_order_relaxed); ++row)
+    for (int64_t row = first_suspect(); row < gemm_.m && !check_.found.load(std::memory_order_relaxed); ++row)
       if (looks_wrong(row)) decide(row);
   }
 
@@ -170,31 +116,30 @@ class CheckedProduct {
     }
   }
 
-  StoredMatrix<T> rows_of_c() const { return {gemm_.c, gemm_.c_stride, gemm_.m, gemm_.n}; }
-
   void sum_what_is_there() {
     how_.pieces(gemm_.m, kRowsOfCheck, [&](int64_t begin, int64_t end) {
-      sums_of_lines(rows_of_c(), begin, end, signs_, nullptr, before_, before_squares_);
+      sums_of_lines<T>({gemm_.c, gemm_.c_stride, gemm_.m}, gemm_.n, begin, end, signs_, nullptr, before_,
+                       before_squares_);
     });
   }
 
   // b·x with the squared norms of b's rows, then a·(b·x) with Σ a²·|b_k|².
   void sum_operands() {
     const Matrix<T>&a = gemm_.a, &b = gemm_.b;
-    how_.pieces(gemm_.k, kDepthOfCheck, [&](int64_t begin, int64_t end) {
+    how_.pieces(gemm_.k, kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (b.column_stride == 1)
-        sums_of_lines<T>({b.data, b.row_stride, gemm_.k, gemm_.n}, begin, end, signs_, nullptr, b_sums_, b_squares_);
+        sums_of_lines<T>({b.data, b.row_stride, gemm_.k}, gemm_.n, begin, end, signs_, nullptr, b_sums_, b_squares_);
       else
-        sums_of_columns<T>({b.data, b.column_stride, gemm_.n, gemm_.k}, begin, end, signs_, nullptr, b_sums_,
-                           b_squares_);
+        weighted_column_sums(WeightedLines<T>{b.data, b.column_stride, gemm_.n}, begin, end, signs_, nullptr, b_sums_,
+                             b_squares_);
     });
-    how_.pieces(gemm_.m, kRowsOfCheck, [&](int64_t begin, int64_t end) {
+    how_.pieces(gemm_.m, a.column_stride == 1 ? kRowsOfCheck : kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (a.column_stride == 1)
-        sums_of_lines<T>({a.data, a.row_stride, gemm_.m, gemm_.k}, begin, end, b_sums_, b_squares_, expected_,
+        sums_of_lines<T>({a.data, a.row_stride, gemm_.m}, gemm_.k, begin, end, b_sums_, b_squares_, expected_,
                          squares_);
       else
-        sums_of_columns<T>({a.data, a.column_stride, gemm_.k, gemm_.m}, begin, end, b_sums_, b_squares_, expected_,
-                           squares_);
+        weighted_column_sums(WeightedLines<T>{a.data, a.column_stride, gemm_.k}, begin, end, b_sums_, b_squares_,
+                             expected_, squares_);
     });
     if (gemm_.bias) bias_ = weighted_sums(gemm_.bias, signs_, nullptr, gemm_.n);
   }
@@ -212,6 +157,19 @@ class CheckedProduct {
     auto t = static_cast<double>(roundings(gemm_)), own = static_cast<double>(gemm_.n + gemm_.k);
     double usual = kSpreadOfRow * (kRoundoff<T> * std::sqrt(t) + kRoundoffOfCheck * std::sqrt(own)) * norms + least();
     return !(std::fabs(got.sum - expected_sum(row)) <= usual);
+  }
+
+  // The first row that looks wrong; m, as nearly always: none does.
+  int64_t first_suspect() const {
+    std::atomic<int64_t> first{gemm_.m};
+    how_.pieces(gemm_.m, kRowsOfCheck, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        if (!looks_wrong(row)) continue;
+        for (int64_t least = first.load(); row < least && !first.compare_exchange_weak(least, row);) continue;
+        return;
+      }
+    });
+    return first.load();
   }
 
   // What underflow may lose of a sum.
