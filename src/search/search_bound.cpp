@@ -563,9 +563,10 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
   for (int s = 0; s < shape.stages(); ++s) {
     const StageFigures& part = stages.emplace_back(stage(model, pipe.blocks, s));
     auto at = static_cast<size_t>(s);
-    durations.forward[at] = part.least_forward();
-    durations.backward[at] = part.least_backward();
-    durations.weight[at] = part.least_weight();
+    // Of an end alone, which is what Programs of one and of two blocks leave of it, it may be less than nothing.
+    durations.forward[at] = std::max(0.0, part.least_forward());
+    durations.backward[at] = std::max(0.0, part.least_backward());
+    durations.weight[at] = std::max(0.0, part.least_weight());
   }
   durations.message = model.message;
   TimedSchedule timed = simulate_schedule(pipe.schedule, durations);
