@@ -54,7 +54,7 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
   for (const auto& [field, width, of] : mlp_widths(spec)) {
     int64_t ranks = of == MlpOf::experts ? etp : mesh.tp;
     if (width > 0 && width % ranks != 0)
-      complaints.add(run, {"mesh.tp", fmt::format("model.{}", field)},
+      complaints.add(run, {ranks == mesh.tp ? "mesh.tp" : "mesh.etp", fmt::format("model.{}", field)},
                      {.got = fmt::format("{} {} cannot be shared by {} ranks", field, width, ranks),
                       .expected = fmt::format("a divisor of {}", width)});
   }
@@ -73,9 +73,13 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
       complaints.add(run, {"mesh.expert_dispatch"}, {.got = "the model has no experts", .expected = "\"auto\""});
     return;
   }
-  if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
-    complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
+  if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty()) {
+    const bool cut = mesh.tp % experts.etp == 0;  // else it is the width of experts that does not fit
+    complaints.add(run,
+                   cut ? std::vector<std::string>{"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"}
+                       : std::vector<std::string>{"mesh.etp", "mesh.tp"},
                    {.got = experts.error, .expected = experts.expected});
+  }
   if (run.model.experts.drop_policy && spec.experts->drop_above == 0)
     complaints.add(run, {"model.experts.drop_policy"},
                    {.got = "nothing is dropped", .expected = "no such key, or model.experts.drop_above above 0"});

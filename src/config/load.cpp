@@ -216,6 +216,9 @@ class Loader {
 
 // The config that was meant where there is none of this name: one beside it, or one that comes with the program.
 std::string hint_for_file(const fs::path& file) {
+  const std::string text = file.string();
+  if (size_t equals = text.find('='); equals != std::string::npos && find_key(text.substr(0, equals)))
+    return "the config comes first, key=value pairs behind it";
   std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
   for (const fs::path& folder : {file.parent_path(), program_folder("configs")}) {
     std::vector<std::string> names;

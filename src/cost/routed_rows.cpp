@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "ir/signature.h"
 
@@ -45,9 +44,7 @@ class Finder {
     if (op.def->operands.empty()) return;
     if (op.attrs.has("keep_groups"))
       found_.groups = op.attrs.real_or("groups", 1), found_.keep_groups = op.attrs.real("keep_groups");
-    auto known = signatures_.find(op.def);
-    if (known == signatures_.end()) known = signatures_.emplace(op.def, parse_signature(op.def->operands)).first;
-    const Signature& signature = known->second;
+    const Signature& signature = signature_of(*op.def);
     bool any = std::ranges::any_of(signature.inputs, is_rows) || std::ranges::any_of(signature.outputs, is_rows);
     if (!any) return;
     if (op.attrs.has("filled")) found_.filled = op.attrs.real("filled");
@@ -75,7 +72,6 @@ class Finder {
   }
 
   const Program& program_;
-  std::map<const OpDef*, Signature> signatures_;
   RoutedRows found_;
 };
 

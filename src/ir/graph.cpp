@@ -30,7 +30,7 @@ TensorTypes types_of(const Graph& graph, const std::vector<ValueId>& ids) {
 
 Op make_op(Graph& graph, const OpDef& def, std::vector<ValueId> inputs, Attrs attrs, std::string path) {
   TensorTypes types = infer_types(def, attrs, types_of(graph, inputs));
-  Signature signature = parse_signature(def.operands);
+  const Signature& signature = signature_of(def);
   Op op{.def = &def, .attrs = std::move(attrs), .inputs = std::move(inputs), .path = std::move(path)};
   for (size_t i = 0; i < types.size(); ++i) {
     std::string name = types.size() == 1 ? op.path : fmt::format("{}.{}", op.path, signature.outputs[i].name);

@@ -70,7 +70,7 @@ class LetterSizes {
 }  // namespace
 
 TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs) {
-  Signature signature = parse_signature(def.operands);
+  const Signature& signature = signature_of(def);
   // The buffer that an op was told to add onto or to overwrite stands behind the declared inputs.
   bool writes_onto_last = attrs.integer_or("accumulate", 0) != 0 || attrs.integer_or("into", 0) != 0;
   if (writes_onto_last && !inputs.empty()) inputs = inputs.first(inputs.size() - 1);

@@ -1,6 +1,8 @@
 #include "ir/signature.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "base/error.h"
 
@@ -148,6 +150,14 @@ Signature parse_signature(std::string_view text) {
   return {parse_operands(text.substr(0, arrow)), parse_operands(text.substr(arrow + 2))};
 }
 
+const Signature& signature_of(const OpDef& def) {
+  // By text, not by address: a definition that a test makes may lie where another one was.
+  thread_local std::map<std::string, Signature, std::less<>> known;
+  auto found = known.find(def.operands);
+  if (found == known.end()) found = known.emplace(def.operands, parse_signature(def.operands)).first;
+  return found->second;
+}
+
 LayoutRow in_order(LayoutRow row, ShardOrder order) {
   for (auto* states : {&row.inputs, &row.outputs})
     for (AxisState& state : *states)
@@ -157,7 +167,7 @@ LayoutRow in_order(LayoutRow row, ShardOrder order) {
 
 std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
                                    const std::vector<int>& output_ranks) {
-  Signature signature = parse_signature(def.operands);
+  const Signature& signature = signature_of(def);
   RowOperands operands{signature.operands_of(input_ranks), {}, signature};
   for (size_t i = 0; i < output_ranks.size(); ++i) operands.outputs.push_back(&signature.outputs[i]);
   std::vector<LayoutRow> rows;

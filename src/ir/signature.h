@@ -29,6 +29,9 @@ struct Signature {
 
 Signature parse_signature(std::string_view text);
 
+// The operands of `def`. Each thread takes a text apart once: every op that a pass makes or looks at asks for it.
+const Signature& signature_of(const OpDef& def);
+
 template <class Types>
 std::vector<int> ranks_of(const Types& types) {
   std::vector<int> ranks;

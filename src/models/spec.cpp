@@ -192,7 +192,7 @@ void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& p
   if (experts.groups < 1 || experts.count % experts.groups != 0) {
     problems.push_back({{"experts.groups", "experts.count"},
                         fmt::format("{} experts do not stand in {} equal groups", experts.count, experts.groups),
-                        fmt::format("a divisor of {}", experts.count)});
+                        fmt::format("a number of groups that divides {}", experts.count)});
     return;
   }
   int64_t size = experts.count / experts.groups;

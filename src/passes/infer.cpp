@@ -155,7 +155,7 @@ class Inference {
 
   // A dim keeps its segments (q|k|v) wherever its letter goes, and the order in which axes split it.
   void inherit_segments(const Op& op) {
-    Signature signature = parse_signature(op.def->operands);
+    const Signature& signature = signature_of(*op.def);
     std::vector<const Operand*> operands = signature.operands_of(ranks_of(types_of(graph_, op.inputs)));
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Segments segments = graph_[op.inputs[i]].layout.segments;

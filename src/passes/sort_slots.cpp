@@ -23,7 +23,7 @@ struct SlotOperands {
 
 std::optional<SlotOperands> slot_operands(const OpDef& def) {
   constexpr char kSlotDim = 'n';
-  Signature signature = parse_signature(def.operands);
+  const Signature& signature = signature_of(def);
   SlotOperands found;
   bool takes_order = false;
   for (size_t i = 0; i < signature.inputs.size(); ++i) {

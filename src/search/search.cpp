@@ -262,7 +262,8 @@ class Search {
 
   // The bound behind the one that is known; nullopt where the price comes next.
   static std::optional<Closeness> closer(const Node& node) {
-    if (node.close == Closeness::coarse) return Closeness::tight;
+    if (node.close == Closeness::coarse && node.choice.mesh.zero >= 2) return Closeness::sent;
+    if (node.close < Closeness::tight) return Closeness::tight;
     bool pairs = find_schedule(node.choice.schedule)->pairs;
     return pairs && node.close == Closeness::tight ? std::optional(Closeness::walked) : std::nullopt;
   }

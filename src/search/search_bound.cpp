@@ -109,6 +109,34 @@ double walk_alone(RankWalk& walk, RegionWork& work, RegionKind kind) {
   return alone.seconds;
 }
 
+// Among how many ranks ZeRO divides what lies in each buffer, at most.
+std::vector<double> zero_ranks_of(const Program& program) {
+  std::vector<double> ranks(program.buffers.size(), 1);
+  for (const Value& value : program.values) {
+    const Value* parameter = value.kind == ValueKind::parameter ? &value : nullptr;
+    if (!parameter && value.of != kNoValue) parameter = &program[value.of];
+    if (!parameter || value.buffer < 0) continue;
+    double among = 1;
+    for (int axis : parameter->data_axes)
+      if (program.mesh.def(axis).zero_shards) among *= program.mesh.size(axis);
+    double& most = ranks[static_cast<size_t>(value.buffer)];
+    most = std::max(most, among);
+  }
+  return ranks;
+}
+
+void add_persistent(const Program& program, StageFigures& out) {
+  const std::vector<double> ranks = zero_ranks_of(program);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    if (buffer.space != MemorySpace::device) continue;
+    const double bytes = static_cast<double>(buffer.total_bytes()), shard = bytes / ranks[i];
+    if (buffer.kind == BufferClass::weights) out.weights += bytes, out.weight_shards += shard;
+    if (buffer.kind == BufferClass::gradients) out.gradients += bytes, out.gradient_shards += shard;
+    if (buffer.kind == BufferClass::optimizer) out.optimizer += bytes, out.optimizer_shards += shard;
+  }
+}
+
 StageFigures figures_of(const Program& program, Pricer& pricer) {
   StageFigures out;
   RankWalk walk(program, pricer, {});
@@ -129,13 +157,7 @@ StageFigures figures_of(const Program& program, Pricer& pricer) {
         break;
     }
   }
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.space != MemorySpace::device) continue;
-    double bytes = static_cast<double>(buffer.total_bytes());
-    if (buffer.kind == BufferClass::weights) out.weights += bytes;
-    if (buffer.kind == BufferClass::gradients) out.gradients += bytes;
-    if (buffer.kind == BufferClass::optimizer) out.optimizer += bytes;
-  }
+  add_persistent(program, out);
   add_held(program, out);
   return out;
 }
@@ -212,7 +234,8 @@ StageFigures& StageFigures::add(const StageFigures& other, double times) {
        {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
     add_work(this->*region, other.*region, times);
   for (double StageFigures::*part :
-       {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::forward_to_backward,
+       {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::weight_shards,
+        &StageFigures::gradient_shards, &StageFigures::optimizer_shards, &StageFigures::forward_to_backward,
         &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing,
         &StageFigures::forward_alone, &StageFigures::backward_alone, &StageFigures::weight_alone})
     this->*part += times * (other.*part);
@@ -280,8 +303,9 @@ void LayoutBounds::add_foreign(ModelFigures& model, const RunConfig& config, con
                                const std::vector<Program>& two) const {
   if (!estimates_memory()) return;
   for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
-    part->gradients *= foreign_gradients(subject_.profile);
-    part->optimizer *= foreign_optimizer(subject_.profile);
+    const double gradients = foreign_gradients(subject_.profile), optimizer = foreign_optimizer(subject_.profile);
+    part->gradients *= gradients, part->gradient_shards *= gradients;
+    part->optimizer *= optimizer, part->optimizer_shards *= optimizer;
   }
   auto extra = [&](const Program& program) { return foreign_extra(program, config, subject_.profile); };
   const bool piped = one.size() > 1;
@@ -539,9 +563,10 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
   for (int s = 0; s < shape.stages(); ++s) {
     const StageFigures& part = stages.emplace_back(stage(model, pipe.blocks, s));
     auto at = static_cast<size_t>(s);
-    durations.forward[at] = part.least_forward();
-    durations.backward[at] = part.least_backward();
-    durations.weight[at] = part.least_weight();
+    // Of an end alone, which is what Programs of one and of two blocks leave of it, it may be less than nothing.
+    durations.forward[at] = std::max(0.0, part.least_forward());
+    durations.backward[at] = std::max(0.0, part.least_backward());
+    durations.weight[at] = std::max(0.0, part.least_weight());
   }
   durations.message = model.message;
   TimedSchedule timed = simulate_schedule(pipe.schedule, durations);
@@ -573,12 +598,12 @@ ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
   alike.schedule = "1f1b", alike.chunks = 1;
   alike.mesh.dp = std::min(choice.mesh.dp, 2 * expert_mesh_of(choice.mesh).dp);
   ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
-  // At most so many share: weights of experts are on fewer ranks.
-  double shared = 1 / static_cast<double>(choice.shards());
-  double optimizer = choice.mesh.zero >= 1 ? shared : 1, gradients = choice.mesh.zero >= 2 ? shared : 1,
-         weights = choice.mesh.zero == 3 ? shared : 1;
+  // As many more or fewer ranks share as the choice has.
+  const double more = static_cast<double>(choice.shards()) / static_cast<double>(alike.shards());
   for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
-    part->weights *= weights, part->gradients *= gradients, part->optimizer *= optimizer;
+    if (choice.mesh.zero >= 1) part->optimizer = part->optimizer_shards / more;
+    if (choice.mesh.zero >= 2) part->gradients = part->gradient_shards / more;
+    if (choice.mesh.zero == 3) part->weights = part->weight_shards / more;
     // Shards of gradients and weights that pass are left out.
     if (choice.mesh.zero >= 2) part->passing = choice.mesh.pp == 1 ? part->forward_to_backward : 0;
     part->update = {};
@@ -637,6 +662,33 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
   return cost;
 }
 
+// Messages beside compute travel one after the other.
+double LayoutBounds::seconds_beside(const ModelFigures& model, const Pipeline& pipe) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  double longest = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double beside = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      StageFigures part = stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk));
+      for (const RegionWork* work : {&part.forward, &part.backward, &part.weight})
+        beside += shape.microbatches * work->beside + work->beside_at_last;
+    }
+    longest = std::max(longest, beside);
+  }
+  return longest;
+}
+
+// Shards of weights and gradients are as large whatever a microbatch is, whenever weight gradients are computed, and
+// whatever is computed again: layouts that differ in these alone share the Programs of the one that holds least.
+LeastCost LayoutBounds::sent_bound(const LayoutChoice& choice) {
+  LayoutChoice plain = choice;
+  plain.microbatch = 1, plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
+  const ModelFigures& model = figures(plain, std::min(kSeveral, microbatches(choice)));
+  const Pipeline& pipe = pipeline(choice);
+  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
+  return {.seconds = kSafety * imbalance * seconds_beside(model, pipe), .bytes = bytes_of(model, pipe)};
+}
+
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close) {
   const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
@@ -649,7 +701,8 @@ LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close)
 }
 
 LeastCost LayoutBounds::bound(const LayoutChoice& choice, Closeness close) {
-  return close == Closeness::coarse ? coarse_bound(choice) : tight_bound(choice, close);
+  if (close == Closeness::coarse) return coarse_bound(choice);
+  return close == Closeness::sent ? sent_bound(choice) : tight_bound(choice, close);
 }
 
 }  // namespace sextant

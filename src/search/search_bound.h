@@ -34,6 +34,8 @@ struct LeastCost {
 
 enum class Closeness : uint8_t {
   coarse,  // from Programs that many layouts share (two data-parallel ranks stand for all): compute alone
+  sent,    // from Programs of its own data-parallel groups that fewer layouts share: messages of ZeRO-2 and 3, which
+           // every microbatch sends
   tight,   // from Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too
   walked,  // the same, with each kind of unit walked where forwards run beside backwards
 };
@@ -44,6 +46,8 @@ struct StageFigures {
   // Seconds of a region by itself, with its waits for its own messages and for the host (RankWalk::alone).
   double forward_alone = 0, backward_alone = 0, weight_alone = 0;
   double weights = 0, gradients = 0, optimizer = 0;  // bytes
+  // The same, each buffer divided by the ranks among which ZeRO would: those of experts are on fewer.
+  double weight_shards = 0, gradient_shards = 0, optimizer_shards = 0;
   // Bytes that one microbatch holds from one of its regions to another.
   double forward_to_backward = 0, forward_to_weight = 0, backward_to_weight = 0;
   double passing = 0;  // bytes beside weights, gradients and optimizer, when the most microbatches and blocks are held
@@ -107,6 +111,7 @@ class LayoutBounds {
   const Known& once(Table<Known>& table, const std::string& key, Make make);
 
   LeastCost coarse_bound(const LayoutChoice& choice);
+  LeastCost sent_bound(const LayoutChoice& choice);
   LeastCost tight_bound(const LayoutChoice& choice, Closeness close);
   int64_t microbatches(const LayoutChoice& choice) const;
   // `runs`: microbatches of the Program that is lowered for them, one or several.
@@ -126,6 +131,7 @@ class LayoutBounds {
   StageFigures stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const;
   double bytes_of(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
+  double seconds_beside(const ModelFigures& model, const Pipeline& pipe) const;
   // Whether ranks always compute: else messages may travel while the host is waited for.
   bool steady() const { return subject_.profile.host_s_per_kernel == 0; }
   // What is sure whatever the order: what a rank computes, from the arrival of the first microbatch until the last one

@@ -37,6 +37,7 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"plan " + config_path("tiny-lama.toml"), {"file not found", "did you mean " + tiny + "?"}},
            {"plan tiny-llama", {"file not found", "did you mean " + tiny + "?"}},
            {"plan no-such-thing-at-all.toml", {"sextant list configs", "sextant new"}},
+           {"plan model.preset=gpt2", {"file not found", "the config comes first, key=value pairs behind it"}},
            {"list", {"what is required", "machines"}},
            {"train", {"config is required", "TOML"}},
            {"train " + tiny + " --ranks 0", {"--ranks 0; expected a number from 1 to 16777216"}},

@@ -243,6 +243,8 @@ TEST(Check, OptionsOfExperts) {
             std::string::npos);  // and not after counting to their product
   EXPECT_EQ(about({"mesh.tp=4", "mesh.etp=3"}),
             "command line: mesh.etp=3: etp 3 does not divide tp 4; expected 0, or a divisor of 4");
+  EXPECT_EQ(about({"mesh.ep=2", "mesh.dp=2", "mesh.etp=2"}),
+            "command line: mesh.etp=2: etp 2 does not divide tp 1; expected 0, or a divisor of 1");
 }
 
 TEST(Check, Mesh) {

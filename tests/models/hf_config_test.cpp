@@ -246,7 +246,9 @@ TEST(HfConfig, RefusesExpertsThatCannotBe) {
   };
   const Case cases[] = {
       {"deepseekv3", {{"n_shared_experts", 0}}, "n_shared_experts: got 0; expected an integer from 1"},
-      {"deepseekv3", {{"n_group", 3}}, "n_group: 8 experts do not stand in 3 equal groups; expected a divisor of 8"},
+      {"deepseekv3",
+       {{"n_group", 3}},
+       "n_group: 8 experts do not stand in 3 equal groups; expected a number of groups that divides 8"},
       {"deepseekv3", {{"n_group", 8}}, "n_group: groups of 1 experts cannot be judged by their 2 best"},
       {"deepseekv3", {{"topk_group", 5}}, "topk_group: got 5; expected an integer from 1 to 4"},
       {"deepseekv3", {{"topk_group", 1}, {"num_experts_per_tok", 3}}, "1 groups of 2 experts are fewer than 3"},

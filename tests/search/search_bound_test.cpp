@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "cost/machine_file.h"
 #include "cost/planned_target.h"
 #include "exec/sim/rank_walk.h"
 #include "exec/sim/region_work.h"
 #include "plan/predict.h"
 #include "schedule/timing.h"
+#include "search/search_price.h"
 
 namespace sextant {
 namespace {
@@ -115,6 +117,33 @@ TEST(RegionWork, SoDoChunks) {
 }
 TEST(RegionWork, SoDoDeferredWeightGradients) {
   expect_as_on_paper(Lowered(2, "zb-h1", 1));
+}
+
+// Two blocks in four stages: the embedding and the head each have one to themselves. By the Programs of one and of two
+// blocks the embedding takes less than no time here.
+TEST(LayoutBounds, AStageWithoutBlocksTakesNoNegativeTime) {
+  ModelSpec spec{.architecture = "mixtral",
+                 .layers = 2,
+                 .hidden = 64,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_dim = 16,
+                 .ffn = 96,
+                 .vocab = 512,
+                 .max_seq = 64};
+  spec.experts = ExpertsSpec{.count = 4, .per_token = 2, .ffn = 96, .normalise = true};
+  RunConfig run;
+  run.train.eval_every = 0;
+  run.batch = {.sequences = 8, .microbatch = 4, .seq = 64};
+  const Machine machine = load_machine("h100-sxm");
+  const SoftwareProfile profile = own_profile();
+  LayoutBounds bounds({run, spec, machine, profile});
+  LayoutChoice choice{.schedule = "interleaved", .chunks = 2, .microbatch = 4};
+  choice.mesh.pp = 2;
+  const Candidate price = price_layout(with_choice(run, choice), {spec, machine, profile});
+  const LeastCost least = bounds.bound(choice, Closeness::tight);
+  EXPECT_GT(least.seconds, 0.3 * price.seconds);
+  EXPECT_LE(least.seconds, price.seconds);
 }
 
 }  // namespace

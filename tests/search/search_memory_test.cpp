@@ -95,7 +95,7 @@ TEST_F(SearchedMemory, BoundsAreBelowTheEstimate) {
     std::vector<LayoutChoice> choices = layouts_of({run_, spec_, machine_, 2});
     for (size_t i = 0; i < choices.size(); i += choices.size() / 8 + 1) {
       Candidate price = price_layout(with_choice(run_, choices[i]), {spec_, machine_, *profile});
-      for (Closeness close : {Closeness::coarse, Closeness::tight})
+      for (Closeness close : {Closeness::coarse, Closeness::sent, Closeness::tight})
         EXPECT_LE(bounds.bound(choices[i], close).bytes, static_cast<double>(price.peak_bytes))
             << overrides_text(choices[i]);
     }

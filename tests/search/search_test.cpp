@@ -56,7 +56,7 @@ RunConfig run_of(int64_t sequences, int64_t seq) {
 }
 
 void expect_bounds_below(const Candidate& price, LayoutBounds& bounds) {
-  for (Closeness close : {Closeness::coarse, Closeness::tight, Closeness::walked}) {
+  for (Closeness close : {Closeness::coarse, Closeness::sent, Closeness::tight, Closeness::walked}) {
     LeastCost least = bounds.bound(price.choice, close);
     EXPECT_LE(least.seconds, price.seconds) << overrides_text(price.choice) << " bound " << static_cast<int>(close);
     EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(price.choice);
