@@ -35,6 +35,18 @@ const AttentionRate& rate_of(const Machine& machine, const std::string& kernel) 
   return machine.attention.begin()->second;
 }
 
+// Copies around a kernel that takes sequences without padding (flash attention's bert_padding). One by one: what is
+// taken out is read and written, and what is put back is set to zero, read and written. Backward does the same with
+// the gradients, the other way round.
+AttentionTime repacking(const AttentionWork& work, double bandwidth) {
+  constexpr double kTakenOut = 4, kPutBack = 6;  // bytes of an element of 16 bits
+  double inputs = work.batch * (work.heads * work.queries * work.head_dim +
+                                work.key_heads() * work.keys * (work.head_dim + work.width_of_values()));
+  double output = work.batch * work.heads * work.queries * work.width_of_values();
+  double bytes = work.backward ? kPutBack * inputs + kTakenOut * output : kTakenOut * inputs + kPutBack * output;
+  return {.seconds = bytes / bandwidth, .kernels = work.backward ? 7.0 : 5.0};
+}
+
 AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                     const AttentionWork& work, const std::string& dtype) {
   double head = padded_head(work.head_dim), value = padded_head(work.width_of_values());
@@ -53,8 +65,13 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
   // Keys and values of all heads are read at least once, which is what counts for a single query.
   double bytes = 2 * work.batch * (work.head_dim + work.width_of_values()) *
                  (work.heads * work.queries + work.key_heads() * work.keys);
-  return {.seconds = std::max(flops / reached, bytes / (machine.device.memory_bytes_per_s * efficiency.memory)),
-          .kernels = work.backward ? 3.0 : 1.0};
+  double bandwidth = machine.device.memory_bytes_per_s * efficiency.memory;
+  AttentionTime time{.seconds = std::max(flops / reached, bytes / bandwidth), .kernels = work.backward ? 3.0 : 1.0};
+  if (profile.repacks_attention) {
+    AttentionTime copies = repacking(work, bandwidth);
+    time.seconds += copies.seconds, time.kernels += copies.kernels;
+  }
+  return time;
 }
 
 // The whole square, and every pass over the scores through memory. Forward: scores out; scale, mask and softmax in one

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -92,11 +93,19 @@ bool quantises_in_one_pass(Products products) {
 }
 
 // The operand is read and written in 8 or 4 bits for this GEMM and, the other way round, for the one of the weights;
-// read once more where its own largest value is looked for first. (NVFP4 has a scale for the tensor above those of its
-// blocks, and rotates what goes into weight gradients by a Hadamard matrix on the way.)
+// read once more where its own largest value is looked for first. NVFP4 has a scale for the tensor above those of its
+// blocks, and what goes into weight gradients is rotated by a Hadamard matrix: a kernel looks for the largest value of
+// both, one quantises the rows, and another rotates and quantises the columns (Transformer Engine 2.8,
+// NVFP4Quantizer::quantize_impl).
 double quantised_bytes_per_element(Products products) {
-  double written = products == Products::nvfp4 ? 2 * kFp4Bytes : 2;
-  return 2 + written + (quantises_in_one_pass(products) ? 0 : 2);
+  if (products == Products::nvfp4) return 3 * 2 + 2 * kFp4Bytes;
+  return 2 + 2 + (quantises_in_one_pass(products) ? 0 : 2);
+}
+
+// Kernels that look for the largest value and quantise. (In other formats than NVFP4 the former is counted with the
+// latter.)
+double kernels_of_quantisation(Products products, Phase phase) {
+  return products == Products::nvfp4 && phase != Phase::weight_gradient ? 3 : 1;
 }
 
 // Of activations. Weights are quantised once in a step.
@@ -137,6 +146,24 @@ double accumulated_bytes(const SoftwareProfile& profile, const Program& program,
 bool is_shard_message(const Program& program, const Message& message) {
   return any_differs_in_data(program.mesh, message.axes) &&
          (message.kind == Collective::reduce_scatter || message.kind == Collective::all_gather);
+}
+
+// The axes of a mesh whose ranks hold copies of ZeRO's shards (HSDP).
+std::vector<std::string> axes_of_shard_copies(const Mesh& mesh) {
+  std::vector<std::string> names;
+  for (int axis : mesh.data_axes())
+    if (!mesh.def(axis).zero_shards) names.push_back(mesh.name(axis));
+  return names;
+}
+
+// Gradients of a rank's shards summed with those of their copies. Where all gradients are summed on every rank, that is
+// one sum over shards and copies.
+bool sums_over_shard_copies(const Program& program, const Op& op, const Message& message) {
+  std::vector<std::string> copies = axes_of_shard_copies(program.mesh);
+  return message.kind == Collective::all_reduce && !message.axes.empty() &&
+         (op.phase == Phase::weight_gradient || op.phase == Phase::update) &&
+         std::ranges::all_of(message.axes,
+                             [&](const std::string& name) { return std::ranges::count(copies, name) > 0; });
 }
 
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
@@ -333,10 +360,18 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     out.seconds = collective_seconds(machine_, efficiency_, Collective::all_reduce, out.bytes, place);
     return out;
   }
-  const GroupPlace& place = group(program, message.axes);
+  Collective kind = message.kind;
+  std::vector<std::string> axes = message.axes;
+  if (profile_.zero_all_reduces) {
+    if (sums_over_shard_copies(program, op, message)) return {};
+    if (is_shard_message(program, message) && kind == Collective::reduce_scatter) {
+      kind = Collective::all_reduce;
+      std::ranges::copy(axes_of_shard_copies(program.mesh), std::back_inserter(axes));
+    }
+  }
+  const GroupPlace& place = group(program, axes);
   out.level = place.level;
   if (place.ranks <= 1) return {};
-  Collective kind = message.kind;
   if (profile_.zero_broadcasts && is_shard_message(program, message) && kind == Collective::all_gather) {
     Weights weights = weights_of(program);
     double parts = std::min(static_cast<double>(place.ranks), weights.tensors);
@@ -344,8 +379,6 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     out.seconds = parts * each * static_cast<double>(message.bytes.n) / weights.bytes;
     return out;
   }
-  if (profile_.zero_all_reduces && is_shard_message(program, message) && kind == Collective::reduce_scatter)
-    kind = Collective::all_reduce;
   if (profile_.zero_coalesces && is_shard_message(program, message)) {
     out.seconds = coalesced_seconds(machine_, efficiency_, kind, out.bytes, place);
     return out;
@@ -423,7 +456,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     }
     if (quantised) {
       out.seconds += quantised_bytes(profile_.products, program, op) / bandwidth;
-      out.kernels += 1;
+      out.kernels += kernels_of_quantisation(profile_.products, op.phase);
       out.seconds += starts_of_quantisation(profile_, op, cost) * efficiency_.kernel_s;
     }
     if (cost.attention) {

@@ -64,6 +64,8 @@ struct SoftwareProfile {
   bool backward_without_window =
       false;  // attention's backward goes over all keys up to a query's own, whatever its window
   std::vector<std::string> eager_ops;  // are eager, whatever the others are
+  bool repacks_attention = false;  // queries, keys and values are copied out of their batch for fused attention, and
+                                   // its output back into one
   bool dropout = false;
   bool separate_mask = false;      // unfused attention masks and casts its scores in kernels of their own
   bool keeps_logits = false;       // of all tokens, so that no part of the vocabulary is multiplied twice

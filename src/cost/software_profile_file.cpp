@@ -78,6 +78,7 @@ struct WrittenProfile {
             {"elementwise", WordPlace{&elementwise, kElementwise}},
             {"backward_without_window", FlagPlace{&profile.backward_without_window}},
             {"eager_ops", TextsPlace{&profile.eager_ops}},
+            {"repacks_attention", FlagPlace{&profile.repacks_attention}},
             {"dropout", FlagPlace{&profile.dropout}},
             {"separate_mask", FlagPlace{&profile.separate_mask}},
             {"loss_in_f32", FlagPlace{&profile.loss_in_f32}},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cost/attention_time.h"
+#include "cost/collective.h"
 #include "cost/gemm_time.h"
 #include "cost/hand_program.h"
 
@@ -251,6 +252,27 @@ TEST(AttentionTime, WindowsByHand) {
   EXPECT_EQ(seconds(), causal);
 }
 
+// Copies around a kernel of sequences without padding: queries, keys and values are taken out of their batch (read and
+// written), the output is put back into zeros; backward the other way round. Elements of two bytes.
+TEST(AttentionTime, RepackingByHand) {
+  Machine machine = machine_on_paper();
+  machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
+  AttentionWork work{.batch = 2, .heads = 4, .queries = 100, .keys = 50, .head_dim = 64, .seen = 0.5, .kv_heads = 2};
+  double queries = 2.0 * 4 * 100 * 64, keys = 2.0 * 2 * 50 * 64;  // values as many as keys, outputs as queries
+  SoftwareProfile plain = own_profile(), repacking = own_profile();
+  repacking.repacks_attention = true;
+  auto more = [&] {
+    AttentionTime with = attention_time(machine, machine.tables, repacking, work, "bf16");
+    AttentionTime without = attention_time(machine, machine.tables, plain, work, "bf16");
+    return AttentionTime{.seconds = with.seconds - without.seconds, .kernels = with.kernels - without.kernels};
+  };
+  EXPECT_NEAR(more().seconds, (4 * (queries + 2 * keys) + 6 * queries) / kMega, 1e-9);
+  EXPECT_EQ(more().kernels, 5);
+  work.backward = true;
+  EXPECT_NEAR(more().seconds, (6 * (queries + 2 * keys) + 4 * queries) / kMega, 1e-9);
+  EXPECT_EQ(more().kernels, 7);
+}
+
 TEST(AttentionTime, UnfusedByHand) {
   Machine machine = machine_on_paper();  // without a table
   AttentionWork work{.batch = 2, .heads = 3, .queries = 64, .keys = 128, .head_dim = 64, .seen = 0.5};
@@ -432,6 +454,50 @@ TEST(Price, GradientsAndWeightsOfZero) {
   double each = (8.4 + 14) * 1e-6 + 0.524288 + 4.0 / 1.5;
   expect_price(price_of(hand, gather, profile),
                {.seconds = 1.5 * each, .kernels = 1, .bytes = 4e6, .message = all_gather, .axes = "dp", .level = 1});
+}
+
+// Shards inside a node and their copies in another: our sums go over shards and then over copies. Software that sums
+// all gradients on every rank has one sum over both, and nothing is left for the second.
+TEST(Price, GradientsOfShardsAndTheirCopies) {
+  using enum Collective;
+  HandProgram hand(Mesh{{{"pp", 1}, {"dp_out", 2}, {"dp", 2}, {"tp", 1}}}, 0);
+  ValueId gradient = hand.value("g", 8'000'000, ValueKind::gradient);
+  Op shards = hop(hand, "reduce_scatter", {"dp"}, gradient);
+  Op copies = hop(hand, "all_reduce", {"dp_out"}, hand.value("shard", 4'000'000));
+  shards.phase = copies.phase = Phase::weight_gradient;
+  SoftwareProfile profile = own_profile();
+  expect_price(
+      price_of(hand, shards, profile),
+      {.seconds = near_one_way(8), .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 0});
+  expect_price(
+      price_of(hand, copies, profile),
+      {.seconds = far_all_reduce(4), .kernels = 1, .bytes = 4e6, .message = all_reduce, .axes = "dp_out", .level = 1});
+  profile.zero_all_reduces = true;
+  Machine machine = machine_on_paper();
+  double all = collective_seconds(machine, machine.tables, all_reduce, 8e6, place_group(machine, {0, 1, 2, 3}));
+  expect_price(price_of(hand, shards, profile),
+               {.seconds = all, .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  expect_price(price_of(hand, copies, profile), {});
+}
+
+// An operand of 1,000 elements of 16 bits in NVFP4: read for its largest value, for its rows and for its columns, each
+// of which is written in 4 bits with a sixteenth of a scale's byte. Weight gradients find theirs made.
+TEST(Price, OperandsInNvfp4) {
+  Machine machine = machine_on_paper();
+  machine.device.peaks["fp4"] = 32e12;
+  Gemm gemm{.rows = 256, .columns = 128, .depth = 64};
+  OpDef linear{.name = "linear"};
+  linear.cost = [&](const Attrs&, auto, auto) { return Cost{.flops = {gemm.flops()}, .gemms = {gemm}}; };
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 2000, ValueKind::activation, DType::bf16);
+  Op& op = hand.add(forward, linear, "linear", {}, {x}, {x});
+  SoftwareProfile profile = own_profile();
+  profile.products = Products::nvfp4;
+  double alone = gemm_seconds(machine, machine.tables, {gemm, 0.5625, "fp4"});
+  EXPECT_NEAR(price_of(hand, op, profile, machine).seconds,
+              alone + 1000 * (3 * 2 + 2 * 0.5625) / kMega + (1 + 3) * kKernelSeconds, 1e-9);
+  op.phase = Phase::weight_gradient;
+  EXPECT_NEAR(price_of(hand, op, profile, machine).seconds, alone + 2 * kKernelSeconds, 1e-9);
 }
 
 // Ranks of a CPU: what was measured, else latency for every rank and the bytes.

@@ -22,6 +22,7 @@ source = "a paper (2024)"
 matches = ["Paper", "Other paper :: eager"]
 attention = "flash2"
 elementwise = "jit"
+repacks_attention = true
 dropout = true
 loss_in_f32 = true
 gradient_wire_bytes = 2
@@ -57,7 +58,7 @@ TEST(ProfileFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.attention, AttentionKernel::fused);
   EXPECT_EQ(first.attention_table, "flash2");
   EXPECT_EQ(first.elementwise, Elementwise::jit);
-  EXPECT_TRUE(first.dropout && first.loss_in_f32);
+  EXPECT_TRUE(first.repacks_attention && first.dropout && first.loss_in_f32);
   EXPECT_EQ(first.gradient_wire_bytes, 2);
   EXPECT_EQ(first.weight_wire_bytes, 1);
   EXPECT_EQ(first.gradient_bytes, 2);
@@ -111,7 +112,7 @@ TEST(ProfileFile, AllThatIsWrongIsSaidAtOnce) {
   } catch (const UserError& error) {
     std::string said = error.what();
     for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
-                              "s.toml:9:1 first.drop", "s.toml:17:1 first.overlap", "s.toml:23:1 second.like",
+                              "s.toml:10:1 first.drop", "s.toml:18:1 first.overlap", "s.toml:24:1 second.like",
                               "the name of a profile further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);
