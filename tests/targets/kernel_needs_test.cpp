@@ -1,6 +1,8 @@
 // The rules that memory is planned by: what is written down here is what kernels are given.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ops/ops.h"
 #include "targets/cpu/attention_sizes.h"
 #include "targets/cpu/cpu_target.h"
@@ -31,10 +33,17 @@ TEST(KernelNeeds, OpsThatAreNotListedNeedNothing) {
   }
 }
 
-TEST(KernelNeeds, OnlyTheUpdateIsLaunchedTogether) {
+// Both have many small tensors.
+TEST(KernelNeeds, OnlyTheUpdateAndWhatIsMeasuredAreLaunchedTogether) {
+  const std::set<const OpDef*> together{&ops::adamw,
+                                        &ops::sum_squares,
+                                        &ops::absmax,
+                                        &ops::duplicate,
+                                        &ops::change_statistics,
+                                        &ops::rounding_statistics,
+                                        &ops::tensor_statistics};
   for (const OpDef* def : all_ops()) {
-    bool update = def == &ops::adamw || def == &ops::sum_squares;
-    EXPECT_EQ(cuda_kernel_needs().grouping(*def) == Grouping::together, update) << def->name;
+    EXPECT_EQ(cuda_kernel_needs().grouping(*def) == Grouping::together, together.contains(def)) << def->name;
     EXPECT_EQ(cpu_kernel_needs().grouping(*def), Grouping::alone) << def->name;
   }
 }
