@@ -16,8 +16,8 @@ namespace {
 
 using Bf16Logits = Logits<__nv_bfloat16>;
 
-constexpr int kGroups = 2, kGroupRows = 64, kWarpRows = 16, kTileKeys = 128;
-constexpr int kLogitThreads = 128 * kGroups, kBlockRows = kGroupRows * kGroups, kLogitWarps = kLogitThreads / 32;
+constexpr int kGroups = 2, kGroupRows = 64, kTileKeys = 128;
+constexpr int kLogitThreads = 128 * kGroups, kBlockRows = kGroupRows * kGroups;
 constexpr int kPartBytes = kTileKeys * kSwizzleRow;  // 64 columns of a tile
 
 constexpr int tile_bytes(int dim) {
@@ -28,6 +28,8 @@ constexpr int logit_shared_bytes(int dim) {
 }
 
 #ifdef SEXTANT_HOPPER
+
+constexpr int kWarpRows = 16, kLogitWarps = kLogitThreads / 32;
 
 // The 16 queries of a warp, of which a thread has parts of rows lane / 4 and 8 below.
 template <int kDim>
