@@ -18,8 +18,9 @@ TEST(FaultText, IsRead) {
 }
 
 TEST(FaultText, IsRefused) {
-  for (const char* text : {"", "kill", "kill@", "kill@0", "kill@-1", "kill@3:", "kill@3:-1", "kill@3:1:1", "kill=2@3",
-                           "slow=@3", "slow=0@3", "nan_op@3", "nan_op=@3", "fall@3", "@3", "kill@3x", "kill@99999999999999999999"})
+  for (const char* text :
+       {"", "kill", "kill@", "kill@0", "kill@-1", "kill@3:", "kill@3:-1", "kill@3:1:1", "kill=2@3", "slow=@3",
+        "slow=0@3", "nan_op@3", "nan_op=@3", "fall@3", "@3", "kill@3x", "kill@99999999999999999999"})
     EXPECT_THROW(parse_fault(text, "--inject"), UserError) << text;
 }
 
