@@ -11,6 +11,7 @@
 #include "config/mesh_axes.h"
 #include "config/microbatches.h"
 #include "config/resolve.h"
+#include "config/ring_order.h"
 #include "models/spec.h"
 #include "optim/optimizer.h"
 #include "schedule/schedules.h"
@@ -37,6 +38,18 @@ void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaint
     complaints.add(run, {"mesh.cp", "mesh.tp", "batch.seq"},
                    {.got = fmt::format("seq {} cannot be cut into {} equal pieces", run.batch.seq, pieces),
                     .expected = fmt::format("a multiple of {}", pieces)});
+}
+
+void check_ring_order(const RunConfig& run, Complaints& complaints) {
+  const MeshSection& mesh = run.mesh;
+  if (mesh.ring_order != "auto" && mesh.context != "ring")
+    complaints.add(run, {"mesh.ring_order", "mesh.context"},
+                   {.got = fmt::format("an order of the ring, and context {}", toml_quoted(mesh.context)),
+                    .expected = "mesh.context = \"ring\", or leave the order out"});
+  if (mesh.ring_order != "striped" || mesh.cp == 1) return;
+  if (std::string why = against_stripes(run); !why.empty())
+    complaints.add(run, {"mesh.ring_order", "train.precision"},
+                   {.got = std::move(why), .expected = "\"zigzag\" or \"auto\""});
 }
 
 void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
@@ -112,6 +125,7 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
         {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp, chunks, spec.layers),
          .expected = "a layer or more in every chunk but the first and the last"});
   check_sequence_split(run, spec, complaints);
+  check_ring_order(run, complaints);
   if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
     complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},
                    {.got = fmt::format("zero_ranks {} does not divide dp {}", mesh.zero_ranks, mesh.dp),

@@ -71,6 +71,7 @@ struct MeshSection {
   int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
   std::string context = "ring";
+  std::string ring_order = "auto";
   bool overlap = true;
   double bucket_mb = 8;
   bool operator==(const MeshSection&) const = default;

@@ -29,7 +29,7 @@ struct Tensor {
   int64_t global_index(int dim, int64_t i) const {
     if (!placement) return i;
     for (const Span& span : placement->dims[static_cast<size_t>(dim)])
-      if (i >= span.local && i < span.local + span.count) return span.global + i - span.local;
+      if (i >= span.local && i < span.local + span.count) return span.global_at(i - span.local);
     return -1;
   }
 
@@ -37,7 +37,7 @@ struct Tensor {
   int64_t local_index(int dim, int64_t global) const {
     if (!placement) return global;
     for (const Span& span : placement->dims[static_cast<size_t>(dim)])
-      if (global >= span.global && global < span.global + span.count) return span.local + global - span.global;
+      if (int64_t i = span.find(global); i >= 0) return span.local + i;
     return -1;
   }
 

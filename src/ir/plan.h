@@ -28,8 +28,14 @@ enum class DeferredGradients : uint8_t {
 };
 
 enum class ContextMode : uint8_t {
-  ring,     // keys and values travel around the ring, in zigzag order
+  ring,     // keys and values travel around the ring
   ulysses,  // all-to-all: whole sequences of fewer heads
+};
+
+// Which positions of a sequence the ranks of a ring have.
+enum class RingOrder : uint8_t {
+  zigzag,   // an early and a late piece each: even work where all of a sequence is seen
+  striped,  // every n-th position: even work inside every document too
 };
 
 // How tokens get to the ranks of their experts.
@@ -49,6 +55,7 @@ constexpr std::string_view name_of(ExpertDispatch dispatch) {
 struct Parallel {
   bool sequence = false;  // tensor-parallel ranks share norms and residuals along the sequence
   ContextMode context = ContextMode::ring;
+  RingOrder ring_order = RingOrder::zigzag;
   // ZeRO over the data axes of each parameter that have AxisDef::zero_shards (the others are outside: HSDP). 1:
   // optimizer state is sharded; 2: gradients too; 3: weights too, gathered where they are used.
   int zero = 0;

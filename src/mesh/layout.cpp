@@ -13,7 +13,7 @@ namespace sextant {
 namespace {
 
 constexpr std::pair<char, ShardOrder> kOrderLetters[] = {
-    {'S', ShardOrder::plain}, {'Z', ShardOrder::zigzag}, {'B', ShardOrder::blocks}};
+    {'S', ShardOrder::plain}, {'Z', ShardOrder::zigzag}, {'T', ShardOrder::striped}, {'B', ShardOrder::blocks}};
 
 char letter_of(ShardOrder order) {
   for (const auto& [letter, known] : kOrderLetters)
@@ -161,7 +161,7 @@ AxisState parse_state(std::string_view text) {
       if (letter == text[0]) return {StateKind::sharded, dim, order};
   throw UserError({.place = std::string(text),
                    .got = "not an axis state",
-                   .expected = "R, I, P, P(max), S(dim), Z(dim) or B(dim)"});
+                   .expected = "R, I, P, P(max), S(dim), Z(dim), T(dim) or B(dim)"});
 }
 
 Segments parse_segments(int dim, std::string_view text) {

@@ -4,6 +4,8 @@
 //   S(dim)        sharded along a tensor dim                                 gradient S(dim)
 //   Z(dim)        the same, in zigzag order: 2n pieces, rank i has piece i   gradient Z(dim)
 //                 and piece 2n−1−i, so that causal attention is shared evenly
+//   T(dim)        the same, striped: element i on rank i mod n, so that the     gradient T(dim)
+//                 causal attention of every document in it is shared evenly
 //   B(dim)        whole segments: segments are distributed in blocks,  gradient B(dim)
 //                 n-th part of them to the n-th rank; without segments as S
 //   P partial     the true value is the sum over ranks                       gradient R
@@ -23,7 +25,7 @@
 namespace sextant {
 
 enum class StateKind : uint8_t { replicated, invariant, sharded, partial, partial_max };
-enum class ShardOrder : uint8_t { plain, zigzag, blocks };
+enum class ShardOrder : uint8_t { plain, zigzag, striped, blocks };
 
 struct AxisState {
   StateKind kind = StateKind::invariant;
@@ -32,7 +34,7 @@ struct AxisState {
 
   bool shards(int d) const { return kind == StateKind::sharded && dim == d; }
   bool operator==(const AxisState&) const = default;
-  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "B(0)", "P", "P(max)"
+  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "T(1)", "B(0)", "P", "P(max)"
 };
 
 inline constexpr AxisState kReplicated{StateKind::replicated};
@@ -44,6 +46,9 @@ constexpr AxisState sharded(int dim) {
 }
 constexpr AxisState zigzag(int dim) {
   return {StateKind::sharded, dim, ShardOrder::zigzag};
+}
+constexpr AxisState striped(int dim) {
+  return {StateKind::sharded, dim, ShardOrder::striped};
 }
 constexpr AxisState blocks(int dim) {
   return {StateKind::sharded, dim, ShardOrder::blocks};

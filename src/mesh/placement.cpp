@@ -8,15 +8,19 @@ namespace sextant {
 
 namespace {
 
-// A stretch of a dim: [begin, end) is real, and it takes `length` local elements.
+// Every stride-th element of a dim from `begin` on: those before `end` are real, and it takes `length` local elements.
 struct Piece {
-  int64_t begin, end, length;
+  int64_t begin, end, length, stride = 1;
 };
 
 Piece nth_piece(const Piece& whole, int64_t pieces, int64_t index) {
   int64_t length = ceil_div(whole.length, pieces);
-  int64_t begin = whole.begin + index * length;
-  return {begin, std::min(whole.end, begin + length), length};
+  int64_t begin = whole.begin + index * length * whole.stride;
+  return {begin, std::min(whole.end, begin + length * whole.stride), length, whole.stride};
+}
+
+Piece nth_stripe(const Piece& whole, int64_t stripes, int64_t index) {
+  return {whole.begin + index * whole.stride, whole.end, ceil_div(whole.length, stripes), whole.stride * stripes};
 }
 
 }  // namespace
@@ -42,6 +46,8 @@ std::vector<Span> held(int64_t extent, const Layout& layout, int dim, const Mesh
       if (layout.at(axis).order == ShardOrder::zigzag) {
         mine.push_back(nth_piece(piece, 2 * n, own));
         mine.push_back(nth_piece(piece, 2 * n, 2 * n - 1 - own));
+      } else if (layout.at(axis).order == ShardOrder::striped) {
+        mine.push_back(nth_stripe(piece, n, own));
       } else {
         mine.push_back(nth_piece(piece, n, own));
       }
@@ -50,7 +56,8 @@ std::vector<Span> held(int64_t extent, const Layout& layout, int dim, const Mesh
   }
   std::vector<Span> spans;
   for (int64_t local = 0; const Piece& piece : pieces) {
-    if (piece.end > piece.begin) spans.push_back({piece.begin, local, piece.end - piece.begin});
+    if (piece.end > piece.begin)
+      spans.push_back({piece.begin, local, ceil_div(piece.end - piece.begin, piece.stride), piece.stride});
     local += piece.length;
   }
   return spans;
@@ -69,14 +76,30 @@ struct Shared {
   int64_t from, to, count;
 };
 
+// Calls visit(first global element, stretch) for every stretch of elements that lie together on both sides.
+template <class Visit>
+void for_shared(const Span& a, const Span& b, const Visit& visit) {
+  const int64_t begin = std::max(a.global, b.global);
+  const int64_t end = std::min(a.global_at(a.count - 1), b.global_at(b.count - 1)) + 1;
+  if (a.stride == b.stride) {
+    if ((a.global - b.global) % a.stride != 0 || begin >= end) return;
+    visit(begin, Shared{a.local + a.find(begin), b.local + b.find(begin), ceil_div(end - begin, a.stride)});
+    return;
+  }
+  const Span& sparse = a.stride > b.stride ? a : b;  // neighbours on this side are apart on the other
+  for (int64_t i = std::max<int64_t>(0, ceil_div(begin - sparse.global, sparse.stride)); i < sparse.count; ++i) {
+    int64_t element = sparse.global_at(i);
+    if (element >= end) return;
+    int64_t in_a = a.find(element), in_b = b.find(element);
+    if (in_a >= 0 && in_b >= 0) visit(element, Shared{a.local + in_a, b.local + in_b, 1});
+  }
+}
+
 std::vector<Shared> shared_spans(const std::vector<Span>& from, const std::vector<Span>& to) {
   std::vector<std::pair<int64_t, Shared>> found;
-  for (const Span& a : from) {
-    for (const Span& b : to) {
-      int64_t begin = std::max(a.global, b.global), end = std::min(a.global + a.count, b.global + b.count);
-      if (begin < end) found.push_back({begin, {a.local + begin - a.global, b.local + begin - b.global, end - begin}});
-    }
-  }
+  for (const Span& a : from)
+    for (const Span& b : to)
+      for_shared(a, b, [&](int64_t begin, const Shared& shared) { found.emplace_back(begin, shared); });
   std::sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<Shared> out;
   for (const auto& [global, shared] : found) out.push_back(shared);
@@ -134,8 +157,7 @@ int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layou
         int64_t count = 0;
         for (const Span& a : sender)
           for (const Span& b : receiver)
-            count +=
-                std::max<int64_t>(0, std::min(a.global + a.count, b.global + b.count) - std::max(a.global, b.global));
+            for_shared(a, b, [&](int64_t, const Shared& shared) { count += shared.count; });
         most = std::max(most, count);
       }
     product *= most;

@@ -10,10 +10,18 @@
 
 namespace sextant {
 
-// Elements [global, global + count) of a dim are elements [local, local + count) of what the rank holds. Local elements
-// that no span covers are padding.
+// Elements global, global + stride, … (count of them) of a dim are elements [local, local + count) of what the rank
+// holds. Local elements that no span covers are padding.
 struct Span {
   int64_t global = 0, local = 0, count = 0;
+  int64_t stride = 1;
+
+  int64_t global_at(int64_t i) const { return global + i * stride; }
+  // Which of the span's elements that is; -1 where it has it not.
+  int64_t find(int64_t element) const {
+    int64_t behind = element - global;
+    return behind >= 0 && behind % stride == 0 && behind / stride < count ? behind / stride : -1;
+  }
   bool operator==(const Span&) const = default;
 };
 

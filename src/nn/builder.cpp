@@ -26,7 +26,8 @@ void Builder::set_states(Layout& layout, AxisRole role, AxisState state) const {
 }
 
 AxisState Builder::sequence_state() const {
-  return parallel_.context == ContextMode::ring ? zigzag(1) : sharded(1);
+  if (parallel_.context == ContextMode::ulysses) return sharded(1);
+  return parallel_.ring_order == RingOrder::striped ? striped(1) : zigzag(1);
 }
 
 ValueId Builder::parameter(const ParameterSpec& spec) {

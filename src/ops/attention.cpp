@@ -50,6 +50,7 @@ Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::spa
 struct Ring {
   std::string axis;
   int64_t ranks = 1;
+  ShardOrder order = ShardOrder::plain;
 };
 
 Ring ring_of(const Graph& graph, ValueId qkv) {
@@ -57,7 +58,7 @@ Ring ring_of(const Graph& graph, ValueId qkv) {
   for (int axis : axes_of_dim(graph[qkv].layout, 1)) {
     if (graph.mesh.size(axis) == 1) continue;
     BUG_IF(ring.ranks > 1, "{}: two axes split the sequence of attention", graph[qkv].path);
-    ring = {graph.mesh.name(axis), graph.mesh.size(axis)};
+    ring = {graph.mesh.name(axis), graph.mesh.size(axis), graph[qkv].layout.at(axis).order};
   }
   return ring;
 }
@@ -138,7 +139,10 @@ class RingWriter {
     Attrs attrs = op_.attrs;
     attrs.set("step", step);
     attrs.set("axis", ring_.axis);
-    if (!key_range_of(attrs).whole()) attrs.set("ranks", ring_.ranks);
+    if (!key_range_of(attrs).whole()) {
+      attrs.set("ranks", ring_.ranks);
+      if (ring_.order == ShardOrder::striped) attrs.set("striped", int64_t{1});
+    }
     if (input_of(DType::i32)) attrs.set("documents", int64_t{1});
     if (&def == &attention_step_backward) attrs.set("backward", int64_t{1});
     Op op = make_op(graph_, def, std::move(inputs), attrs, fmt::format("{}.{}", op_.path, step));

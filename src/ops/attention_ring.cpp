@@ -1,6 +1,7 @@
 // Attention over a sequence that is split among the ranks of an axis. Each rank keeps its queries; keys and values
 // travel around the ring, and every rank adds to its output what it finds in the block that visits it. In zigzag order
-// each rank has one early and one late piece of the sequence, so that all have the same causal work at every step.
+// each rank has one early and one late piece of the sequence, so that all have the same causal work at every step. As
+// stripes (Brandon et al. 2023) each has every n-th position, so that this holds inside every document too.
 //
 // localize (attention.cpp) writes these ops; nothing else does, and no gradient passes them. Rows: none but the implied
 // ones along dims that attention has rows for; the ring itself is not a layout. Attr `step`: the block that visits is
@@ -29,9 +30,11 @@ double share_of_step(const Attrs& attrs, int64_t positions) {
   KeyRange range = key_range_of(attrs);
   int64_t step = attrs.integer("step");
   if (range.whole()) return step == 0 ? (own + 1) / (2 * own) : 0.5;
+  int64_t ranks = attrs.integer_or("ranks", 1), piece = std::max<int64_t>(1, positions / 2);
+  // Every stripe sees as much of every other as the sequence sees of itself.
+  if (attrs.has("striped")) return share_seen(own * static_cast<double>(ranks), range);
   // With a window or chunks ranks differ in what they see at a step: the mean over them, each with an early and a late
   // piece.
-  int64_t ranks = attrs.integer_or("ranks", 1), piece = std::max<int64_t>(1, positions / 2);
   double pairs = 0;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     int64_t visitor = (rank - step + ranks) % ranks;
@@ -112,7 +115,7 @@ const OpDef attention_step{
         "exp(lse_block). begins are positions in the whole sequence.",
     .operands = "qkv[b s e], kv[b t c], begins?[b s], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
     .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
-              "documents", "step", "axis", "ranks"},
+              "documents", "step", "axis", "ranks", "striped"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -152,7 +155,7 @@ const OpDef attention_step_backward{
         "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], begins?[b s], keys?[b], dq0?[b s f], dkv0?[b t c] -> "
         "dq[b s f], dkv[b t c]",
     .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
-              "documents", "step", "axis", "ranks", "backward"},
+              "documents", "step", "axis", "ranks", "striped", "backward"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& dy = in[0].shape;
       return {{in[0].dtype, {dy[0], dy[1], query_width(attrs)}}, in[4]};

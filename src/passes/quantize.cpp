@@ -103,9 +103,11 @@ class Quantizer {
     int first = shape.rank() == 3 ? 1 : 0;
     for (int dim = first; dim < shape.rank(); ++dim) {
       int64_t pieces = 1;
-      for (int axis : axes_of_dim(layout, dim))
-        pieces *= graph_.mesh.size(axis) *
-                  (layout.at(axis).order == ShardOrder::zigzag && graph_.mesh.size(axis) > 1 ? 2 : 1);
+      for (int axis : axes_of_dim(layout, dim)) {
+        if (graph_.mesh.size(axis) == 1) continue;
+        if (layout.at(axis).order == ShardOrder::striped) return false;  // neighbours are on other ranks
+        pieces *= graph_.mesh.size(axis) * (layout.at(axis).order == ShardOrder::zigzag ? 2 : 1);
+      }
       if (pieces == 1) continue;
       std::vector<int64_t> parts{shape[dim]};
       if (layout.segments.dim == dim) parts = layout.segments.extents;

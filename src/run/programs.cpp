@@ -10,6 +10,7 @@
 #include "config/mesh_axes.h"
 #include "config/microbatches.h"
 #include "config/resolve.h"
+#include "config/ring_order.h"
 #include "ir/lane.h"
 #include "models/model.h"
 #include "ops/fp8_recipe.h"
@@ -301,6 +302,7 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
       .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
+                    .ring_order = ring_order_of(run),
                     .zero = static_cast<int>(m.zero),
                     .expert_capacity = m.expert_capacity,
                     .expert_dispatch = expert_dispatch(run)};

@@ -148,8 +148,8 @@ std::string_view listing_legend() {
     in, out  %ID  TYPE[SHAPE]  LAYOUT  KIND  PATH
   SHAPE   of the whole tensor, all ranks together; `here` is what one rank holds, then its buffer's class, offset and bytes
   LAYOUT  for each mesh axis, I where none is named: R copies used for different work, I copies and the same work,
-          S(d) split along dim d, Z(d) the same in zigzag order, B(d) in whole segments, P partial sums, P(max) parts of a
-          maximum; d:a|b|c: dim d packs several tensors, its segments
+          S(d) split along dim d, Z(d) the same in zigzag order, T(d) striped, B(d) in whole segments, P partial sums,
+          P(max) parts of a maximum; d:a|b|c: dim d packs several tensors, its segments
 
 )";
 }

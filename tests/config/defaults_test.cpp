@@ -115,6 +115,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"mesh.zero", "0"},
       {"mesh.zero_ranks", "0"},
       {"mesh.context", "\"ring\""},
+      {"mesh.ring_order", "\"auto\""},
       {"mesh.overlap", "true"},
       {"mesh.bucket_mb", "8"},
       {"mesh.sequence_parallel", "false"},

@@ -12,6 +12,7 @@
 #include "exec/kernel_runner.h"
 #include "ir/alias.h"
 #include "mesh/placement.h"
+#include "nn/blocks.h"
 
 namespace sextant {
 namespace {
@@ -138,16 +139,22 @@ std::vector<Numbers> run_on_device(CudaDevice& device, const OneOp& one, const s
 
 // One problem, its numbers, and what the CPU makes of it.
 struct Problem {
-  Problem(const AttentionShape& shape, DType type) : s(shape), dtype(type) {
+  Problem(const AttentionShape& shape, DType type, Alibi alibi = Alibi::none, Numbers document_begins = {})
+      : s(shape), dtype(type), begins(std::move(document_begins)) {
     if (s.window > 0) attrs.set("window", s.window);
+    if (alibi == Alibi::added) attrs.set("alibi", int64_t{1});
     qkv = draw(s.batch * s.length * width(), dtype, "qkv");
     dy = draw(s.batch * s.length * y_width(), dtype, "dy");
-    auto forward = run_kernel({ops::attention, attrs, {{DType::f64, qkv_shape()}}, {qkv}});
+    TensorTypes types{{DType::f64, qkv_shape()}};
+    std::vector<Numbers> inputs{qkv};
+    if (!begins.empty()) types.push_back(begins_type()), inputs.push_back(begins);
+    auto forward = run_kernel({ops::attention, attrs, types, inputs});
     y = forward[0];
     lse = forward[1];
-    TensorTypes types{
-        {DType::f64, y_shape()}, {DType::f64, qkv_shape()}, {DType::f64, y_shape()}, {DType::f64, lse_shape()}};
-    dqkv = run_kernel({ops::attention_backward, attrs, types, {dy, qkv, y, lse}})[0];
+    types = {{DType::f64, y_shape()}, {DType::f64, qkv_shape()}, {DType::f64, y_shape()}, {DType::f64, lse_shape()}};
+    inputs = {dy, qkv, y, lse};
+    if (!begins.empty()) types.push_back(begins_type()), inputs.push_back(begins);
+    dqkv = run_kernel({ops::attention_backward, attrs, types, inputs})[0];
   }
 
   int64_t width() const { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
@@ -156,9 +163,10 @@ struct Problem {
   GlobalShape y_shape() const { return {s.batch, s.length, y_width()}; }
   GlobalShape kv_shape() const { return {s.batch, s.length, width() - y_width()}; }
   GlobalShape lse_shape() const { return {s.batch, s.heads, s.length}; }
+  TensorType begins_type() const { return {DType::i32, {s.batch, s.length}}; }
   std::string text() const {
-    return fmt::format("{} b{} s{} h{} kv{} d{} w{}", name_of(dtype), s.batch, s.length, s.heads, s.kv_heads,
-                       s.head_dim, s.window);
+    return fmt::format("{} b{} s{} h{} kv{} d{} w{}{}{}", name_of(dtype), s.batch, s.length, s.heads, s.kv_heads,
+                       s.head_dim, s.window, attrs.has("alibi") ? " alibi" : "", begins.empty() ? "" : " documents");
   }
 
   OneOp forward() const { return {ops::attention, attrs, {{dtype, qkv_shape()}}}; }
@@ -172,6 +180,7 @@ struct Problem {
   AttentionShape s;
   DType dtype;
   Attrs attrs{{"heads", s.heads}, {"kv_heads", s.kv_heads}, {"head_dim", s.head_dim}};
+  Numbers begins;  // of documents; empty: one a sequence
   Numbers qkv, dy, y, lse, dqkv;
 };
 
@@ -287,10 +296,11 @@ TEST_F(CudaAttention, CachesAsOnTheCpu) {
 Numbers held_rows(const Numbers& whole, int64_t length, int64_t inner, const std::vector<Span>& spans) {
   Numbers part;
   for (int64_t outer = 0; outer < static_cast<int64_t>(whole.size()) / (length * inner); ++outer)
-    for (const Span& span : spans) {
-      auto from = whole.begin() + (outer * length + span.global) * inner;
-      part.insert(part.end(), from, from + span.count * inner);
-    }
+    for (const Span& span : spans)
+      for (int64_t i = 0; i < span.count; ++i) {
+        auto from = whole.begin() + (outer * length + span.global_at(i)) * inner;
+        part.insert(part.end(), from, from + inner);
+      }
   return part;
 }
 
@@ -304,8 +314,9 @@ Numbers columns(const Numbers& rows, int64_t width, int64_t from, int64_t count)
 // All ranks of a ring, one after the other on one device; what travels is handed on by hand.
 class Ring {
  public:
-  Ring(CudaDevice& device, const Problem& problem, int ranks) : device_(device), p_(problem), mesh_{{{"cp", ranks}}} {
-    Layout rows{.states = {zigzag(1)}};
+  Ring(CudaDevice& device, const Problem& problem, int ranks, ShardOrder order)
+      : device_(device), p_(problem), mesh_{{{"cp", ranks}}}, order_(order) {
+    Layout rows = split(1);
     for (int rank = 0; rank < ranks; ++rank) {
       spans_.push_back(held(p_.s.length, rows, 1, mesh_, {rank}));
       qkv_.push_back(local(p_.qkv, p_.width(), rank));
@@ -318,10 +329,18 @@ class Ring {
       std::vector<Numbers> so_far;
       for (int step = 0; step < ranks(); ++step) {
         OneOp op{ops::attention_step, attrs(step), {{p_.dtype, p_.qkv_shape()}, {p_.dtype, p_.kv_shape()}}, mesh_};
-        if (step > 0) op.inputs.insert(op.inputs.end(), {{p_.dtype, p_.y_shape()}, {DType::f32, p_.lse_shape()}});
-        op.layouts = {{{zigzag(1)}}, {{zigzag(1)}}, {{zigzag(1)}}, {{zigzag(2)}}};
-        if (step > 0) op.layouts.insert(op.layouts.end(), {{{zigzag(1)}}, {{zigzag(2)}}});
         std::vector<Numbers> inputs{qkv_[at(rank)], kv_[visitor(rank, step)]};
+        op.layouts = {split(1), split(1)};
+        if (!p_.begins.empty()) {
+          op.inputs.push_back(p_.begins_type());
+          op.layouts.push_back(split(1));
+          inputs.push_back(local(p_.begins, 1, rank));
+        }
+        if (step > 0) {
+          op.inputs.insert(op.inputs.end(), {{p_.dtype, p_.y_shape()}, {DType::f32, p_.lse_shape()}});
+          op.layouts.insert(op.layouts.end(), {split(1), split(2)});
+        }
+        op.layouts.insert(op.layouts.end(), {split(1), split(2)});
         inputs.insert(inputs.end(), so_far.begin(), so_far.end());
         so_far = run_on_device(device_, op, inputs, rank);
       }
@@ -344,13 +363,13 @@ class Ring {
         std::vector<Numbers> inputs{local(p_.dy, p_.y_width(), rank), qkv_[at(rank)],
                                     stored(local(p_.y, p_.y_width(), rank), p_.dtype), local(p_.lse, 1, rank),
                                     kv_[visitor(rank, step)]};
+        if (!p_.begins.empty()) types.push_back(p_.begins_type()), inputs.push_back(local(p_.begins, 1, rank));
         if (step > 0) {
           types.insert(types.end(), {{p_.dtype, p_.y_shape()}, {p_.dtype, p_.kv_shape()}});
           inputs.insert(inputs.end(), {dq[at(rank)], dkv[visitor(rank, step)]});
         }
-        OneOp op{ops::attention_step_backward, with, types, mesh_,
-                 std::vector<Layout>(types.size() + 2, {{zigzag(1)}})};
-        op.layouts[3] = {{zigzag(2)}};
+        OneOp op{ops::attention_step_backward, with, types, mesh_, std::vector<Layout>(types.size() + 2, split(1))};
+        op.layouts[3] = split(2);
         auto got = run_on_device(device_, op, inputs, rank);
         dq[at(rank)] = got[0];
         dkv[visitor(rank, step)] = got[1];
@@ -377,29 +396,38 @@ class Ring {
     attrs.set("step", int64_t{step});
     attrs.set("axis", std::string("cp"));
     if (p_.s.window > 0) attrs.set("ranks", int64_t{ranks()});
+    if (!p_.begins.empty()) attrs.set("documents", int64_t{1});
     return attrs;
   }
-  std::string text(int rank) const { return fmt::format("{}, rank {} of {}", p_.text(), rank, ranks()); }
+  Layout split(int dim) const { return {.states = {{StateKind::sharded, dim, order_}}}; }
+  std::string text(int rank) const {
+    return fmt::format("{}, rank {} of {}, {}", p_.text(), rank, ranks(), split(1).states[0].text());
+  }
 
   CudaDevice& device_;
   const Problem& p_;
   Mesh mesh_;
+  ShardOrder order_;
   std::vector<std::vector<Span>> spans_;
   std::vector<Numbers> qkv_, kv_;
 };
 
+void expect_rings(CudaDevice& device, const Problem& problem) {
+  for (int ranks : {1, 2, 3, 4}) {
+    if (problem.s.length % (2 * ranks) != 0) continue;
+    for (ShardOrder order : {ShardOrder::zigzag, ShardOrder::striped}) {
+      Ring ring(device, problem, ranks, order);
+      ring.expect_forward();
+      ring.expect_backward();
+    }
+  }
+}
+
 TEST_F(CudaAttention, RingsAsOnTheCpu) {
   CudaDevice device(0, Determinism::fast);
   for (DType dtype : {DType::f32, DType::bf16})
-    for (const AttentionShape& shape : {AttentionShape{2, 128, 4, 2, 64, 64}, AttentionShape{1, 264, 2, 2, 16, 16}}) {
-      Problem problem(shape, dtype);
-      for (int ranks : {1, 2, 3, 4}) {
-        if (shape.length % (2 * ranks) != 0) continue;
-        Ring ring(device, problem, ranks);
-        ring.expect_forward();
-        ring.expect_backward();
-      }
-    }
+    for (const AttentionShape& shape : {AttentionShape{2, 128, 4, 2, 64, 64}, AttentionShape{1, 264, 2, 2, 16, 16}})
+      for (Alibi alibi : {Alibi::none, Alibi::added}) expect_rings(device, Problem(shape, dtype, alibi));
 }
 
 // Windows shorter than a rank's piece, about as long as one, and over several: some blocks of keys are seen by some
@@ -407,15 +435,26 @@ TEST_F(CudaAttention, RingsAsOnTheCpu) {
 TEST_F(CudaAttention, RingsWithWindowsAsOnTheCpu) {
   CudaDevice device(0, Determinism::fast);
   for (DType dtype : {DType::f32, DType::bf16})
-    for (int64_t window : {2, 9, 33, 70, 200}) {
-      Problem problem({.batch = 1, .length = 264, .heads = 4, .kv_heads = 2, .head_dim = 16, .window = window}, dtype);
-      for (int ranks : {1, 2, 3, 4}) {
-        if (problem.s.length % (2 * ranks) != 0) continue;
-        Ring ring(device, problem, ranks);
-        ring.expect_forward();
-        ring.expect_backward();
-      }
+    for (int64_t window : {2, 9, 33, 70, 200})
+      expect_rings(device,
+                   {{.batch = 1, .length = 264, .heads = 4, .kv_heads = 2, .head_dim = 16, .window = window}, dtype});
+}
+
+// Documents shorter than the ring, about as long as a tile, and one that fills the sequence.
+TEST_F(CudaAttention, RingsWithDocumentsAsOnTheCpu) {
+  CudaDevice device(0, Determinism::fast);
+  const std::vector<std::vector<int64_t>> sequences{{1, 2, 61, 3, 130, 67}, {264}};
+  Numbers begins;
+  for (const std::vector<int64_t>& documents : sequences)
+    for (int64_t first = 0; int64_t length : documents) {
+      begins.insert(begins.end(), static_cast<size_t>(length), static_cast<double>(first));
+      first += length;
     }
+  for (DType dtype : {DType::f32, DType::bf16})
+    for (int64_t window : {0, 40})
+      for (Alibi alibi : {Alibi::none, Alibi::added})
+        expect_rings(device, {{.batch = 2, .length = 264, .heads = 4, .kv_heads = 2, .head_dim = 64, .window = window},
+                              dtype, alibi, begins});
 }
 
 TEST_F(CudaAttention, PackedRowsAreTakenApartAndJoined) {

@@ -49,7 +49,7 @@ inline std::vector<Layout> layouts_of(const Mesh& mesh, const std::vector<AxisSt
 // becomes. Neither extent divides by the ranks.
 inline std::vector<HopCase> hops_on(const Mesh& mesh, DType dtype) {
   const GlobalShape shape{7, 18};
-  std::vector<AxisState> states{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
+  std::vector<AxisState> states{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1), striped(1)};
   std::vector<Layout> targets = layouts_of(mesh, states);
   states.push_back(kPartialMax);
   std::set<std::string> seen;

@@ -22,7 +22,7 @@ inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, 
   for (int axis : axes_of_dim(layout, dim)) {
     size_t ranks = static_cast<size_t>(mesh.size(axis)), own = static_cast<size_t>(at[static_cast<size_t>(axis)]);
     if (ranks == 1) continue;
-    bool zigzag = layout.at(axis).order == ShardOrder::zigzag;
+    bool zigzag = layout.at(axis).order == ShardOrder::zigzag, striped = layout.at(axis).order == ShardOrder::striped;
     size_t count = zigzag ? 2 * ranks : ranks;
     std::vector<ElementList> mine;
     for (ElementList& piece : pieces) {
@@ -31,6 +31,11 @@ inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, 
         auto begin = piece.begin() + static_cast<std::ptrdiff_t>(index * piece.size() / count);
         mine.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(piece.size() / count));
       };
+      if (striped) {
+        mine.emplace_back();
+        for (size_t i = own; i < piece.size(); i += ranks) mine.back().push_back(piece[i]);
+        continue;
+      }
       cut(own);
       if (zigzag) cut(count - 1 - own);
     }

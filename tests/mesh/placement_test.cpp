@@ -1,4 +1,4 @@
-// Placement against lists of single elements: two axes in all states, both orders, segments, zigzag and padding.
+// Placement against lists of single elements: two axes in all states, both orders, segments, zigzag, stripes and padding.
 #include "mesh/placement.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ std::vector<Placed> placed_tensors() {
     std::vector<Segments> segments{{}};
     if (shape[0] % 4 == 0) segments.push_back({0, {shape[0] / 2, shape[0] / 4, shape[0] / 4}});
     if (shape[0] == 7) segments.push_back({0, {4, 2, 1}});
-    for (Layout& layout : many_layouts({kInvariant, kPartial, sharded(0), sharded(1), zigzag(0), zigzag(1)}, segments))
+    for (Layout& layout : many_layouts({kInvariant, kPartial, sharded(0), sharded(1), zigzag(0), zigzag(1), striped(0), striped(1)},
+                                      segments))
       all.push_back({shape, std::move(layout)});
   }
   return all;
@@ -60,7 +61,7 @@ TEST(Placement, HeldSpansAreTheElementsOfTheList) {
         for (const Span& span : held(p.shape[dim], p.layout, dim, kMesh, at)) {
           EXPECT_GT(span.count, 0);
           ASSERT_LE(span.local + span.count, static_cast<int64_t>(got.size())) << text_of(p);
-          for (int64_t i = 0; i < span.count; ++i) got[static_cast<size_t>(span.local + i)] = span.global + i;
+          for (int64_t i = 0; i < span.count; ++i) got[static_cast<size_t>(span.local + i)] = span.global_at(i);
         }
         EXPECT_EQ(got, expected) << text_of(p) << " dim " << dim;
       }
@@ -83,7 +84,7 @@ TEST(Placement, EveryElementIsHeldOncePerCopy) {
       for (const Span& r : rows)
         for (const Span& c : columns)
           for (int64_t i = 0; i < r.count; ++i)
-            for (int64_t j = 0; j < c.count; ++j) ++holders[(r.global + i) * p.shape[1] + c.global + j];
+            for (int64_t j = 0; j < c.count; ++j) ++holders[r.global_at(i) * p.shape[1] + c.global_at(j)];
     });
     EXPECT_EQ(static_cast<int64_t>(holders.size()), p.shape.count()) << text_of(p);
     for (const auto& [element, count] : holders) ASSERT_EQ(count, copies) << text_of(p) << " element " << element;
@@ -113,7 +114,7 @@ Pairs shared_elements(const ElementList& from, const ElementList& to) {
 
 TEST(Placement, CommonBoxesAreWhatBothSidesHold) {
   const GlobalShape shape{14, 6};
-  std::vector<Layout> layouts = many_layouts({kInvariant, sharded(0), sharded(1), zigzag(0)}, {{}, {0, {8, 4, 2}}});
+  std::vector<Layout> layouts = many_layouts({kInvariant, sharded(0), sharded(1), zigzag(0), striped(0)}, {{}, {0, {8, 4, 2}}});
   const Coordinate here{1, 0}, there{0, 2};
   for (const Layout& from : layouts) {
     ElementList from_elements = local_elements(shape, from, kMesh, here);
@@ -141,9 +142,9 @@ bool parts_lie_in_order(const GlobalShape& shape, const Layout& whole, const Lay
   return parts == local_elements(shape, whole, kMesh, coordinate_of(kMesh, 0));
 }
 
-bool is_zigzag(const Layout& layout) {
-  return std::any_of(layout.states.begin(), layout.states.end(),
-                     [](const AxisState& state) { return state.order == ShardOrder::zigzag; });
+bool is_plain(const Layout& layout) {
+  return std::all_of(layout.states.begin(), layout.states.end(),
+                     [](const AxisState& state) { return state.order == ShardOrder::plain; });
 }
 
 TEST(Placement, PartsAreContiguousWhereTheirBytesAre) {
@@ -161,7 +162,7 @@ TEST(Placement, PartsAreContiguousWhereTheirBytesAre) {
       bool got = parts_are_contiguous(p.shape, kMesh, whole, p.layout, axes);
       // Where it says no the parts are packed, which is never wrong: it may do so where a rank holds several pieces.
       EXPECT_LE(got, expected) << text_of(p);
-      EXPECT_TRUE(got == expected || p.layout.segments.any() || is_zigzag(p.layout)) << text_of(p);
+      EXPECT_TRUE(got == expected || p.layout.segments.any() || !is_plain(p.layout)) << text_of(p);
       ++(expected ? contiguous : scattered);
     }
   }

@@ -13,7 +13,7 @@ namespace sextant {
 namespace {
 
 const Mesh kMesh{{{"dp", 2}, {"tp", 3}}};
-const std::vector<AxisState> kStates{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
+const std::vector<AxisState> kStates{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1), striped(1)};
 
 std::vector<Layout> layouts() {
   return many_layouts(kStates, {{}});

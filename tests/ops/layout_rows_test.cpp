@@ -78,7 +78,7 @@ bool can_split(const OpDef& def, const Example& example, const LayoutRow& row, i
   return true;
 }
 
-// Zigzag order is for sequences: of tokens, or of their slots.
+// Zigzag order and stripes are for sequences: of tokens, or of their slots.
 bool splits_sequences_only(const OpDef& def, const Example& example, const LayoutRow& row) {
   std::vector<SplitDim> dims = split_dims(def, example, row);
   return !dims.empty() &&
@@ -90,7 +90,8 @@ std::vector<RowCase> cases_of(const OpDef& def) {
   for (const Example& example : def.examples) {
     for (const LayoutRow& row : rows_of(def, example)) {
       std::vector<LayoutRow> orders{row};
-      if (splits_sequences_only(def, example, row)) orders.push_back(in_order(row, ShardOrder::zigzag));
+      if (splits_sequences_only(def, example, row))
+        for (ShardOrder order : {ShardOrder::zigzag, ShardOrder::striped}) orders.push_back(in_order(row, order));
       for (const LayoutRow& ordered : orders)
         for (int ranks : {2, 3, 4})
           if (can_split(def, example, ordered, ranks)) cases.push_back({def, example, ordered, ranks});

@@ -38,6 +38,7 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
              {"mesh.dp=2"},
              {"mesh.pp=2"},
              {"mesh.cp=2"},
+             {"mesh.cp=2", "mesh.ring_order=zigzag"},
              {"mesh.cp=4", "train.recompute=full"},
              {"mesh.cp=2", "mesh.context=ulysses"},
              {"mesh.cp=2", "mesh.tp=2", "mesh.sequence_parallel=true"},

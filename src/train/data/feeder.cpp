@@ -80,7 +80,9 @@ void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {
   int64_t seq = feed.value->shape[1], width = feed.value->local[1];
   for (int64_t row = 0; row < feed.rows[0].count; ++row)
     for (const Span& span : feed.positions)
-      std::copy_n(rows.begin() + row * seq + span.global, span.count, part_.begin() + row * width + span.local);
+      for (int64_t i = 0; i < span.count; ++i)
+        part_[static_cast<size_t>(row * width + span.local + i)] =
+            rows[static_cast<size_t>(row * seq + span.global_at(i))];
 }
 
 // A token that ends a document is its last one.

@@ -32,7 +32,7 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
     std::fill(row, row + hidden, T(0));
     if (seen == hidden) continue;
     if (block.slope != 0)
-      add_alibi(row + hidden, seen - hidden, first_key + hidden, block.distance + i, block.slope / scale);
+      add_alibi(row + hidden, seen - hidden, first_key + hidden, i, block.places, block.slope / scale);
     T maximum = std::max(running.maximum[i], scale * largest(row + hidden, seen - hidden));
     T rescale = std::exp(running.maximum[i] - maximum);
     running.sum[i] = running.sum[i] * rescale + exp_and_sum(row + hidden, seen - hidden, scale, maximum);
@@ -59,7 +59,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
   std::byte* gemm_scratch = scratch + kScoreBytes;
   Running<T> running;
-  running.first_keys = {block.begins, block.distance, block.range, block.key_0};
+  running.first_keys = {block.begins, block.places, block.range};
   running.from = running.first_keys.of_any(block.queries);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
   std::fill_n(running.sum, kQueriesPerBlock, T(0));

@@ -18,7 +18,7 @@ struct Square {
 
 template <class T>
 FirstKeys first_keys_of(const AttendGradient<T>& h) {
-  return {h.begins, h.distance, h.range, h.key_0};
+  return {h.begins, h.places, h.range};
 }
 
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen. With
@@ -48,7 +48,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
     T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.value_dim);
     int64_t row = s.first + i;
     int64_t hidden = std::clamp<int64_t>(first_keys_of(h).of(row) - s.first_key, 0, seen);
-    if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
+    if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, row, h.places, h.slope / scale);
     exp_and_sum(p + hidden, seen - hidden, scale, h.lse[row]);
     if (h.dropout.mask) {
       T factors[kKeysPerBlock];
@@ -72,7 +72,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
 template <class T>
 Square square_at(const AttendGradient<T>& h, int64_t first, int64_t first_key) {
   int64_t queries = std::min(kQueriesPerBlock, h.queries - first), own = first + h.diagonal;
-  FirstKeys first_keys{h.begins ? h.begins + first : nullptr, h.distance + first, h.range, h.key_0};
+  FirstKeys first_keys{h.begins ? h.begins + first : nullptr, h.places.from_query(first), h.range};
   int64_t begin = first_keys.of_any(queries);
   int64_t from = std::max(first_key, begin), to = std::min({first_key + kKeysPerBlock, h.keys, own + queries});
   return {first, queries, from, to - from, own - from, from == begin ? h.dq_write : Write::add};

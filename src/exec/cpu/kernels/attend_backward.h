@@ -25,10 +25,9 @@ struct AttendGradient {
   int64_t dkv_stride;
   const int32_t* begins = nullptr;  // one per query: as FirstKeys has them
   T slope = 0;                      // ALiBi, as in attend.h
-  int64_t distance = 0;             // of query 0 from key 0
+  KeyPlaces places = {};            // as in attend.h
   T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
   KeyRange range = {};              // as in attend.h
-  int64_t key_0 = 0;                // the position of key 0
   WeightDropout dropout = {};
 };
 

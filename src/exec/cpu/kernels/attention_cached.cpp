@@ -52,7 +52,7 @@ void run_attention_cached(const KernelCall& call) {
                        .y_stride = heads.y_width(),
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = start + first,
+                       .places = {.distance = start + first},
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
                        .range = key_range_of(call.attrs),
                        .sink = call.in.size() > kSinks ? call.in[kSinks].as<T>() + head : nullptr},

@@ -110,11 +110,10 @@ class StepKernel final : public PreparedKernel {
                            .keys = pair.k.count,
                            .begins = begins ? begins + row : nullptr,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                           .distance = first + pair.q.global - pair.k.global,
+                           .places = {pair.distance(first), pair.k.global, pair.q.stride},
                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
                            .range = key_range_of(call.attrs),
-                           .key_0 = pair.k.global,
-                           .dropout = dropout.of(b, head, pair.q.global + first, pair.k.global)},
+                           .dropout = dropout.of(b, head, pair.q.global_at(first), pair.k.global, pair.q.stride)},
                  scratch + ring_block_bytes(heads.widest()));
           merge(y + (b * length + row) * heads.y_width() + heads.y_at(head), heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.value_dim);
@@ -177,11 +176,11 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dkv_stride = kv_width,
                                             .begins = begins ? begins + pair.q.local : nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                            .distance = pair.q.global - pair.k.global,
+                                            .places = {pair.distance(), pair.k.global, pair.q.stride},
                                             .scale = static_cast<T>(attention_scale_of(call.attrs)),
                                             .range = key_range_of(call.attrs),
-                                            .key_0 = pair.k.global,
-                                            .dropout = dropout.of(b, head, pair.q.global, pair.k.global)},
+                                            .dropout = dropout.of(b, head, pair.q.global, pair.k.global,
+                                                                  pair.q.stride)},
                           call.workspace + thread * scratch);
         }
     });

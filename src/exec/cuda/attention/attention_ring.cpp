@@ -71,7 +71,8 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const CudaCall& ca
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;
-  block.distance = pair.q.global - pair.k.global;
+  block.distance = pair.distance();
+  block.stride = pair.q.stride;
   block.q = {qkv.as<std::byte>() + pair.q.local * width * size, qkv.shape[1] * width, heads.dim, width};
   block.k = {keys, kv.shape[1] * kv_width, heads.dim, kv_width};
   block.v = {keys + heads.k_width() * size, kv.shape[1] * kv_width, heads.value_dim, kv_width};

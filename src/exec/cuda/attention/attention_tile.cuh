@@ -65,28 +65,31 @@ __device__ inline Offsets offsets_of(const AttentionBlock& block) {
   return block.start ? Offsets{*block.start, *block.start} : Offsets{block.diagonal, block.distance};
 }
 
+// The first key at that position or behind it, and not before key 0. Positions count from key 0.
+__device__ inline int64_t first_key_at(const AttentionBlock& block, int64_t position) {
+  if (position <= 0) return 0;
+  return block.stride == 1 ? position : (position + block.stride - 1) / block.stride;
+}
+
 // The first key that a query sees, which may lie behind all that there are; for a query that does not exist, a key
 // behind all others.
 __device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int64_t row, Offsets at) {
   const int64_t window = block.range.window, chunk = block.range.chunk;
   if (!block.begins && window == 0 && chunk == 0) return 0;
-  int64_t own = row + at.diagonal;
-  if (row >= block.queries) return own;
+  if (row >= block.queries) return row + at.diagonal;
+  const int64_t own = row * block.stride + at.distance;  // positions behind key 0
   int64_t first = 0;
-  if (block.begins) {
-    int64_t begin = int64_t{block.begins[b * block.lse_length + row]} - block.key_0;
-    first = max(min(begin, row + at.distance), int64_t{0});
-  }
-  if (window > 0) first = max(first, row + at.distance - window + 1);
-  if (chunk > 0) first = max(first, (block.key_0 + row + at.distance) / chunk * chunk - block.key_0);
-  return first;
+  if (block.begins) first = min(int64_t{block.begins[b * block.lse_length + row]} - block.key_0, own);
+  if (window > 0) first = max(first, own - window + 1);
+  if (chunk > 0) first = max(first, (block.key_0 + own) / chunk * chunk - block.key_0);
+  return first_key_at(block, first);
 }
 
 // The first key that any of kQ queries sees. Every warp finds it for itself, so all threads of the block know it.
 template <int kQ>
 __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, Offsets at) {
   if (!block.begins) return first_seen(block, b, first, at);  // ranges move on with their queries
-  int64_t key = first + at.distance;                          // the first query sees itself, where its key is here
+  int64_t key = INT64_MAX;
   for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, at));
   for (int other = 16; other > 0; other /= 2) key = min(key, __shfl_xor_sync(0xffffffff, key, other));
   return key;
@@ -95,9 +98,11 @@ __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int
 // Behind the last query that sees a key before `key_end`, or more.
 __device__ inline int64_t last_query_end(const AttentionBlock& block, int64_t key_end, Offsets at) {
   const int64_t window = block.range.window, chunk = block.range.chunk;
+  const int64_t last = (key_end - 1) * block.stride;  // positions behind key 0
   int64_t end = block.queries;
-  if (window > 0) end = min(end, key_end - 1 + window - at.distance);
-  if (chunk > 0) end = min(end, ((block.key_0 + key_end - 1) / chunk + 1) * chunk - block.key_0 - at.distance);
+  if (window > 0) end = min(end, first_key_at(block, last + window - at.distance));
+  if (chunk > 0)
+    end = min(end, first_key_at(block, ((block.key_0 + last) / chunk + 1) * chunk - block.key_0 - at.distance));
   return end;
 }
 
@@ -119,7 +124,8 @@ __device__ float dropout_factor(const AttentionBlock& block, int64_t b, int64_t 
   const BlockDropout& dropout = block.dropout;
   uint64_t site_and_head =
       static_cast<uint64_t>(dropout.site) << 32 | (dropout.first_head + static_cast<uint32_t>(head));
-  uint32_t word = dropout_word(dropout.keys[b], site_and_head, dropout.query_0 + row, dropout.key_0 + key);
+  uint32_t word = dropout_word(dropout.keys[b], site_and_head, dropout.query_0 + row * block.stride,
+                               dropout.key_0 + key * block.stride);
   return word >= dropout.threshold ? dropout.factor : 0;
 }
 
@@ -330,7 +336,8 @@ __device__ inline uint32_t pair_of(float low, float high) {
 // chunks or dropout.
 template <class Block>
 bool cores_take(const Block& block) {
-  bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
+  bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal &&
+               block.stride == 1;
   bool masked = whole && (block.begins || block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys);
   return size_of(block.dtype) == 2 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
 }

@@ -17,8 +17,8 @@ struct Running {
 // count from the tile's first key.
 struct View {
   int64_t last_seen, keys, first_key;
-  float scale, slope;  // slope: of ALiBi
-  int64_t behind;      // how many positions the block's first query stands after the tile's first key
+  float scale, slope;      // slope: of ALiBi
+  int64_t behind, stride;  // how many positions the block's first query stands after the tile's first key; to the next
   float* weights;      // where they go, in shared memory
 };
 
@@ -30,11 +30,11 @@ __device__ void soften(const View& view, float (&scores)[kR][kC], float (&y)[kR]
 #pragma unroll
   for (int i = 0; i < kR; ++i) {
     int64_t last = min(view.last_seen + tile_y() * kR + i, view.keys - 1), hidden = running.begin[i] - view.first_key;
-    float maximum = running.maximum[i], position = static_cast<float>(view.behind + tile_y() * kR + i);
+    float maximum = running.maximum[i], position = static_cast<float>(view.behind + (tile_y() * kR + i) * view.stride);
 #pragma unroll
     for (int j = 0; j < kC; ++j) {
       int key = tile_x() + kSide * j;
-      float score = scores[i][j] * view.scale + view.slope * (static_cast<float>(key) - position);
+      float score = scores[i][j] * view.scale + view.slope * (static_cast<float>(key * view.stride) - position);
       scores[i][j] = hidden <= key && key <= last ? score : -INFINITY;
       maximum = fmaxf(maximum, scores[i][j]);
     }
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
     float scores[kR][kC];
     row_products<kDim>(q, k, keys_read.dim, scores);
     soften<kDim>(View{first + at.diagonal - first_key, keys - first_key, first_key, scale, slope,
-                      first + at.distance - first_key, weights},
+                      at.distance + (first - first_key) * block.stride, block.stride, weights},
                  scores, y, running);
     if constexpr (kDropping == Dropping::yes) drop_weights<kR, kC>(block, first, first_key, weights);
     __syncwarp();  // a row of weights belongs to threads of one warp

@@ -30,7 +30,7 @@ struct BlockDropout {
   uint32_t first_head = 0;  // of the model: head 0 here
   uint32_t threshold = 0;
   float factor = 1;                // of what is kept
-  int64_t query_0 = 0, key_0 = 0;  // positions of query 0 and key 0
+  int64_t query_0 = 0, key_0 = 0;  // positions of query 0 and key 0; further ones as AttentionBlock has them
 };
 
 // What enters both directions. Query head h reads key head h·kv_heads/heads.
@@ -46,6 +46,7 @@ struct AttentionBlock {
   // on. With it there is no `start`.
   const int32_t* begins = nullptr;
   int64_t distance = 0;  // how many positions query 0 stands after key 0 (with `start`, that many)
+  int64_t stride = 1;    // positions from one query or key to the next
   KeyRange range;        // which keys up to its own position a query sees
   int64_t key_0 = 0;     // the position of key 0
   // ALiBi, unless alibi_heads is 0: the score of a key falls by the head's slope with every position that it lies

@@ -53,7 +53,7 @@ __device__ void score_gradients(const AttentionGradient& block, const Square& sq
       int column = tile_x() + kSide * j;
       int64_t key = square.first_key + column;
       bool seen = exists && begin <= key && key < block.keys && key <= row + block.diagonal;
-      float bias = alibi * static_cast<float>(key - row - block.distance);
+      float bias = alibi * static_cast<float>((key - row) * block.stride - block.distance);
       float weight = seen ? expf(scores[i][j] * scale + bias - lse) : 0;
       float kept = dropout_factor<kDropping>(block, blockIdx.z, square.head, row, key);
       if (p) p[(tile_y() * kR + i) * kPitch + column] = weight * kept;

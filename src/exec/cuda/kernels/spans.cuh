@@ -17,14 +17,20 @@ struct Spans {
 
   __device__ int64_t global_index(int64_t i) const {
     for (int k = 0; k < count; ++k)
-      if (i >= spans[k].local && i < spans[k].local + spans[k].count) return spans[k].global + i - spans[k].local;
+      if (i >= spans[k].local && i < spans[k].local + spans[k].count)
+        return spans[k].global + (i - spans[k].local) * spans[k].stride;
     return -1;
   }
 
   __device__ int64_t local_index(int64_t global) const {
-    for (int k = 0; k < count; ++k)
-      if (global >= spans[k].global && global < spans[k].global + spans[k].count)
-        return spans[k].local + global - spans[k].global;
+    for (int k = 0; k < count; ++k) {
+      int64_t behind = global - spans[k].global, i = behind;
+      if (spans[k].stride > 1) {  // divisions take long on a device
+        if (behind < 0 || behind % spans[k].stride != 0) continue;
+        i = behind / spans[k].stride;
+      }
+      if (i >= 0 && i < spans[k].count) return spans[k].local + i;
+    }
     return -1;
   }
 };
