@@ -40,14 +40,14 @@ void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaint
                     .expected = fmt::format("a multiple of {}", pieces)});
 }
 
-void check_ring_order(const RunConfig& run, Complaints& complaints) {
+void check_ring_order(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
   if (mesh.ring_order != "auto" && mesh.context != "ring")
     complaints.add(run, {"mesh.ring_order", "mesh.context"},
                    {.got = fmt::format("an order of the ring, and context {}", toml_quoted(mesh.context)),
                     .expected = "mesh.context = \"ring\", or leave the order out"});
   if (mesh.ring_order != "striped" || mesh.cp == 1) return;
-  if (std::string why = against_stripes(run); !why.empty())
+  if (std::string why = against_stripes(run, spec); !why.empty())
     complaints.add(run, {"mesh.ring_order", "train.precision"},
                    {.got = std::move(why), .expected = "\"zigzag\" or \"auto\""});
 }
@@ -125,7 +125,7 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
         {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp, chunks, spec.layers),
          .expected = "a layer or more in every chunk but the first and the last"});
   check_sequence_split(run, spec, complaints);
-  check_ring_order(run, complaints);
+  check_ring_order(run, spec, complaints);
   if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
     complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},
                    {.got = fmt::format("zero_ranks {} does not divide dp {}", mesh.zero_ranks, mesh.dp),

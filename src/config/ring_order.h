@@ -5,13 +5,14 @@
 
 #include "config/run_config.h"
 #include "ir/plan.h"
+#include "models/spec.h"
 
 namespace sextant {
 
 // Why the run cannot have stripes; empty where it can.
-std::string against_stripes(const RunConfig& run);
+std::string against_stripes(const RunConfig& run, const ModelSpec& spec);
 
 // As given, else stripes where documents are masked and nothing speaks against them.
-RingOrder ring_order_of(const RunConfig& run);
+RingOrder ring_order_of(const RunConfig& run, const ModelSpec& spec);
 
 }  // namespace sextant

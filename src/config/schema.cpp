@@ -317,7 +317,7 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.ring_order, one_of("auto|zigzag|striped"),
         "Which positions each rank of a ring has: an early and a late piece of every sequence (`zigzag`), or every cp-th position "
         "(`striped`), so that work is even inside every document. `auto` = `striped` with `data.mask_documents`, "
-        "but not with `train.precision = \"fp8-block\"`."),
+        "but not with experts or `train.precision = \"fp8-block\"`."),
     KEY(mesh.overlap, "Whether gradients are reduced and weights gathered while the ranks compute."),
     KEY(mesh.bucket_mb, above(0), "Megabytes (2^20 bytes) of gradients that are reduced in one message."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),

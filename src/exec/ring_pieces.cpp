@@ -6,8 +6,8 @@ namespace sextant {
 
 namespace {
 
-// Of two stripes of a sequence. Where the keys' stripe is the later one, its key i stands after query i, and query i + 1
-// is the first to see it.
+// Of two stripes of a sequence. Where the keys' stripe is the later one, its key i stands after query i, and query i +
+// 1 is the first to see it.
 PiecePair pair_of_stripes(Span q, Span k) {
   if (k.global > q.global) {
     q = {q.global_at(1), q.local + 1, q.count - 1, q.stride};

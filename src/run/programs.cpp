@@ -302,7 +302,7 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
       .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
-                    .ring_order = ring_order_of(run),
+                    .ring_order = ring_order_of(run, spec),
                     .zero = static_cast<int>(m.zero),
                     .expert_capacity = m.expert_capacity,
                     .expert_dispatch = expert_dispatch(run)};

@@ -454,7 +454,9 @@ TEST_F(CudaAttention, RingsWithDocumentsAsOnTheCpu) {
     for (int64_t window : {0, 40})
       for (Alibi alibi : {Alibi::none, Alibi::added})
         expect_rings(device, {{.batch = 2, .length = 264, .heads = 4, .kv_heads = 2, .head_dim = 64, .window = window},
-                              dtype, alibi, begins});
+                              dtype,
+                              alibi,
+                              begins});
 }
 
 TEST_F(CudaAttention, PackedRowsAreTakenApartAndJoined) {

@@ -1,4 +1,5 @@
-// Placement against lists of single elements: two axes in all states, both orders, segments, zigzag, stripes and padding.
+// Placement against lists of single elements: two axes in all states, both orders, segments, zigzag, stripes and
+// padding.
 #include "mesh/placement.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ std::vector<Placed> placed_tensors() {
     std::vector<Segments> segments{{}};
     if (shape[0] % 4 == 0) segments.push_back({0, {shape[0] / 2, shape[0] / 4, shape[0] / 4}});
     if (shape[0] == 7) segments.push_back({0, {4, 2, 1}});
-    for (Layout& layout : many_layouts({kInvariant, kPartial, sharded(0), sharded(1), zigzag(0), zigzag(1), striped(0), striped(1)},
-                                      segments))
+    for (Layout& layout : many_layouts(
+             {kInvariant, kPartial, sharded(0), sharded(1), zigzag(0), zigzag(1), striped(0), striped(1)}, segments))
       all.push_back({shape, std::move(layout)});
   }
   return all;
@@ -114,7 +115,8 @@ Pairs shared_elements(const ElementList& from, const ElementList& to) {
 
 TEST(Placement, CommonBoxesAreWhatBothSidesHold) {
   const GlobalShape shape{14, 6};
-  std::vector<Layout> layouts = many_layouts({kInvariant, sharded(0), sharded(1), zigzag(0), striped(0)}, {{}, {0, {8, 4, 2}}});
+  std::vector<Layout> layouts =
+      many_layouts({kInvariant, sharded(0), sharded(1), zigzag(0), striped(0)}, {{}, {0, {8, 4, 2}}});
   const Coordinate here{1, 0}, there{0, 2};
   for (const Layout& from : layouts) {
     ElementList from_elements = local_elements(shape, from, kMesh, here);

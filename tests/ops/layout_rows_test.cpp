@@ -78,11 +78,12 @@ bool can_split(const OpDef& def, const Example& example, const LayoutRow& row, i
   return true;
 }
 
-// Zigzag order and stripes are for sequences: of tokens, or of their slots.
-bool splits_sequences_only(const OpDef& def, const Example& example, const LayoutRow& row) {
+// Zigzag order is for sequences of tokens, or of their slots; stripes are for those of tokens.
+bool splits_only(std::string_view letters, const OpDef& def, const Example& example, const LayoutRow& row) {
   std::vector<SplitDim> dims = split_dims(def, example, row);
-  return !dims.empty() &&
-         std::all_of(dims.begin(), dims.end(), [](const SplitDim& d) { return d.letter == 's' || d.letter == 'n'; });
+  return !dims.empty() && std::all_of(dims.begin(), dims.end(), [&](const SplitDim& d) {
+    return letters.find(d.letter) != std::string_view::npos;
+  });
 }
 
 std::vector<RowCase> cases_of(const OpDef& def) {
@@ -90,8 +91,8 @@ std::vector<RowCase> cases_of(const OpDef& def) {
   for (const Example& example : def.examples) {
     for (const LayoutRow& row : rows_of(def, example)) {
       std::vector<LayoutRow> orders{row};
-      if (splits_sequences_only(def, example, row))
-        for (ShardOrder order : {ShardOrder::zigzag, ShardOrder::striped}) orders.push_back(in_order(row, order));
+      if (splits_only("sn", def, example, row)) orders.push_back(in_order(row, ShardOrder::zigzag));
+      if (splits_only("s", def, example, row)) orders.push_back(in_order(row, ShardOrder::striped));
       for (const LayoutRow& ordered : orders)
         for (int ranks : {2, 3, 4})
           if (can_split(def, example, ordered, ranks)) cases.push_back({def, example, ordered, ranks});

@@ -114,7 +114,7 @@ void for_each_held(const Value& value, const Mesh& mesh, const Coordinate& at, c
     for (const auto& [local, global] : elements)
       for (const Span& span : held(value.shape[dim], value.layout, dim, mesh, at))
         for (int64_t i = 0; i < span.count; ++i)
-          longer.emplace_back(local * value.local[dim] + span.local + i, global * value.shape[dim] + span.global + i);
+          longer.emplace_back(local * value.local[dim] + span.local + i, global * value.shape[dim] + span.global_at(i));
     elements = std::move(longer);
   }
   for (const auto& [local, global] : elements) visit(static_cast<size_t>(local), static_cast<size_t>(global));

@@ -56,6 +56,26 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
   }
 }
 
+// What attention does by position: scores that fall with the distance, weights that are left out, windows.
+TEST(Documents, StripedRingsCountPositionsOfTheWholeSequence) {
+  ScratchRun scratch("documents-striped");
+  for (const auto& [file, by_position] : std::vector<std::pair<const char*, std::string>>{
+           {"tiny-gpt2.toml", "model.architecture=mpt"},
+           {"tiny-gpt2.toml", "model.attention_dropout=0.2"},
+           {"tiny-llama.toml", "model.window=20"}}) {
+    auto losses = [&](const std::string& out, std::vector<std::string> all) {
+      all.insert(all.end(), {"data.mask_documents=true", by_position});
+      scratch.run(out, settings(all), file);
+      return numbers(scratch.losses(out));
+    };
+    std::vector<double> expected = losses("one-" + by_position, {});
+    std::vector<double> striped = losses("striped-" + by_position, {"mesh.cp=4", "mesh.ring_order=striped"});
+    ASSERT_EQ(striped.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(striped[i], expected[i], 1e-5 * expected[i]) << by_position << " step " << i + 1;
+  }
+}
+
 TEST(Documents, WhatIsNotThereIsRefused) {
   ScratchRun scratch("documents-refused");
   auto complaint = [&](std::initializer_list<std::string> more) -> std::string {
@@ -67,6 +87,10 @@ TEST(Documents, WhatIsNotThereIsRefused) {
     return "nothing";
   };
   EXPECT_NE(complaint({"data.end_of_text=3"}).find("data.mask_documents = true"), std::string::npos);
+  EXPECT_NE(complaint({"mesh.cp=2", "mesh.ring_order=striped", "train.precision=fp8-block"}).find("stripes take apart"),
+            std::string::npos);
+  EXPECT_NE(complaint({"mesh.cp=2", "mesh.ring_order=zigzag", "mesh.context=ulysses"}).find("an order of the ring"),
+            std::string::npos);
   EXPECT_NE(complaint({"data.mask_documents=true", "data.end_of_text=100000"}).find("an id below"), std::string::npos);
 }
 

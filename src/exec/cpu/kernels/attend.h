@@ -68,9 +68,7 @@ struct KeyPlaces {
 
   int64_t of_query(int64_t i) const { return key_0 + distance + i * stride; }
   // The first key at that position or behind it.
-  int64_t first_key_at(int64_t position) const {
-    return position <= key_0 ? 0 : ceil_div(position - key_0, stride);
-  }
+  int64_t first_key_at(int64_t position) const { return position <= key_0 ? 0 : ceil_div(position - key_0, stride); }
   // For queries from `first` on.
   KeyPlaces from_query(int64_t first) const { return {distance + first * stride, key_0, stride}; }
 };

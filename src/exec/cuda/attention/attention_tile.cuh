@@ -336,8 +336,8 @@ __device__ inline uint32_t pair_of(float low, float high) {
 // chunks or dropout.
 template <class Block>
 bool cores_take(const Block& block) {
-  bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal &&
-               block.stride == 1;
+  bool whole =
+      block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal && block.stride == 1;
   bool masked = whole && (block.begins || block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys);
   return size_of(block.dtype) == 2 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
 }

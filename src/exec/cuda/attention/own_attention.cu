@@ -19,7 +19,7 @@ struct View {
   int64_t last_seen, keys, first_key;
   float scale, slope;      // slope: of ALiBi
   int64_t behind, stride;  // how many positions the block's first query stands after the tile's first key; to the next
-  float* weights;      // where they go, in shared memory
+  float* weights;          // where they go, in shared memory
 };
 
 // Turns the scores of one tile into weights exp(score − maximum), which it leaves in shared memory, and scales what is

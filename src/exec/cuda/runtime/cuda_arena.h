@@ -28,6 +28,7 @@ class CudaArena final : public Arena {
   NvmeFile* file() const { return file_.get(); }  // null where nothing is kept in one
 
  private:
+  void allocate_on_device();
   void allocate_host();
 
   const CudaDevice& device_;
