@@ -64,6 +64,8 @@ class Bound : public StateView {
   // From now on every op is followed by a call of the observer, on the thread that calls run; null ends it. An op of
   // the comm lane is seen when the compute lane waits for it. Costs one look at a pointer where there is none.
   virtual void observe(OpObserver* observer) { observer_ = observer; }
+  // Whether an observer is handed the outputs themselves, so that the ops behind read what it writes, or copies.
+  virtual bool is_observed_in_place() const { return false; }
 
   // Runs the regions that the actions of a unit name (ir/program.h). With a trace, appends one event per op.
   virtual void run(std::span<const Action> unit, Trace* trace = nullptr) = 0;

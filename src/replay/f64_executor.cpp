@@ -28,6 +28,7 @@ class F64Bound final : public Bound {
   void run(std::span<const Action> unit, Trace* trace) override { bound_->run(unit, trace); }
   void settle() override { bound_->settle(); }
   void observe(OpObserver* observer) override { bound_->observe(observer); }
+  bool is_observed_in_place() const override { return bound_->is_observed_in_place(); }
 
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
     const Value& real = bound_->program()[value.id];

@@ -67,8 +67,11 @@ class RankReplay {
   RankReplay(const ReplayPlan& plan, const ModelSpec& spec, const RunPrograms& programs, const Dataset& dataset,
              const std::vector<Fault>& faults, Executor& executor, HostGroup& group)
       : plan_(plan), spec_(spec), trainer_({plan.run, programs, dataset, executor, group}) {
-    for (const Fault& fault : faults)
-      if (fault.rank == bound().rank()) require_op_of(fault, bound()), faults_.push_back(fault);
+    for (const Fault& fault : faults) {
+      if (fault.rank != bound().rank()) continue;
+      require_op_of(fault, bound());
+      faults_.push_back(fault);
+    }
   }
 
   void load() {

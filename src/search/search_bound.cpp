@@ -27,55 +27,6 @@ constexpr double kSafety = 0.995;
 // Microbatches of a Program that stands for more: gradients are summed up, and stages hold more than one.
 constexpr int64_t kSeveral = 2;
 
-void add_work(RegionWork& sum, const RegionWork& other, double times) {
-  for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside,
-                                   &RegionWork::at_last, &RegionWork::beside_at_last, &RegionWork::host})
-    sum.*part += times * (other.*part);
-}
-
-// Which regions touch what lies in each buffer.
-struct Touched {
-  bool forward = false, backward = false, weight = false, update = false;
-};
-
-std::vector<Touched> touched_buffers(const Program& program) {
-  std::vector<Touched> touched(program.buffers.size());
-  for (const Region& region : program.regions) {
-    for (const Op& op : region.ops) {
-      for (const auto* ids : {&op.inputs, &op.outputs}) {
-        for (ValueId id : *ids) {
-          if (program[id].buffer < 0) continue;
-          Touched& at = touched[static_cast<size_t>(program[id].buffer)];
-          at.forward = at.forward || region.kind == RegionKind::forward;
-          at.backward = at.backward || region.kind == RegionKind::backward;
-          at.weight = at.weight || region.kind == RegionKind::weight;
-          at.update = at.update || region.kind == RegionKind::update;
-        }
-      }
-    }
-  }
-  return touched;
-}
-
-// Adds what a microbatch holds between regions; returns what all that are held hold.
-double add_held(const Program& program, StageFigures& out) {
-  std::vector<Touched> touched = touched_buffers(program);
-  double all = 0;
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer& buffer = program.buffers[i];
-    if (buffer.kind != BufferClass::saved || buffer.space != MemorySpace::device) continue;
-    const Touched& at = touched[i];
-    double* window = &out.passing;  // reduced gradients on their way to the update are there once
-    if (at.forward)
-      window = at.weight ? &out.forward_to_weight : &out.forward_to_backward;
-    else if (!at.update)
-      window = &out.backward_to_weight;
-    *window += static_cast<double>(buffer.bytes);
-    all += static_cast<double>(buffer.total_bytes());
-  }
-  return all;
-}
-
 // The most bytes at a time when all blocks but the last have been run forward and none of them backward: blocks that
 // are added before them then only add what they hold.
 double fullest_with_all_blocks(const Program& program, int last_block) {
@@ -92,87 +43,6 @@ double fullest_with_all_blocks(const Program& program, int last_block) {
     }
   }
   return fullest;
-}
-
-// Of a microbatch that is neither the first nor the last.
-constexpr int kAnyMicrobatch = -1;
-
-// The region by itself; what it sends arrives so long after its end.
-double walk_alone(RankWalk& walk, RegionWork& work, RegionKind kind) {
-  Action action{.region = kind, .microbatch = kAnyMicrobatch};
-  UnitAlone alone = walk.alone({&action, 1});
-  std::optional<double> arrives;
-  for (const UnitAlone::StageMessage& message : alone.messages)
-    if (message.kind == Collective::send)
-      arrives = std::min(arrives.value_or(message.arrives - alone.seconds), message.arrives - alone.seconds);
-  if (arrives) work.arrives_after = *arrives;
-  return alone.seconds;
-}
-
-// Among how many ranks ZeRO divides what lies in each buffer, at most.
-std::vector<double> zero_ranks_of(const Program& program) {
-  std::vector<double> ranks(program.buffers.size(), 1);
-  for (const Value& value : program.values) {
-    const Value* parameter = value.kind == ValueKind::parameter ? &value : nullptr;
-    if (!parameter && value.of != kNoValue) parameter = &program[value.of];
-    if (!parameter || value.buffer < 0) continue;
-    double among = 1;
-    for (int axis : parameter->data_axes)
-      if (program.mesh.def(axis).zero_shards) among *= program.mesh.size(axis);
-    double& most = ranks[static_cast<size_t>(value.buffer)];
-    most = std::max(most, among);
-  }
-  return ranks;
-}
-
-void add_persistent(const Program& program, StageFigures& out) {
-  const std::vector<double> ranks = zero_ranks_of(program);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer& buffer = program.buffers[i];
-    if (buffer.space != MemorySpace::device) continue;
-    const double bytes = static_cast<double>(buffer.total_bytes()), shard = bytes / ranks[i];
-    if (buffer.kind == BufferClass::weights) out.weights += bytes, out.weight_shards += shard;
-    if (buffer.kind == BufferClass::gradients) out.gradients += bytes, out.gradient_shards += shard;
-    if (buffer.kind == BufferClass::optimizer) out.optimizer += bytes, out.optimizer_shards += shard;
-  }
-}
-
-StageFigures figures_of(const Program& program, Pricer& pricer) {
-  StageFigures out;
-  RankWalk walk(program, pricer, {});
-  for (const Region& region : program.regions) {
-    RegionWork work = region_work(program, region, pricer);
-    switch (region.kind) {
-      case RegionKind::forward:
-        out.forward_alone = walk_alone(walk, work, region.kind), out.forward = work;
-        break;
-      case RegionKind::backward:
-        out.backward_alone = walk_alone(walk, work, region.kind), out.backward = work;
-        break;
-      case RegionKind::weight:
-        out.weight_alone = walk_alone(walk, work, region.kind), out.weight = work;
-        break;
-      case RegionKind::update:
-        out.update = work;
-        break;
-    }
-  }
-  add_persistent(program, out);
-  add_held(program, out);
-  return out;
-}
-
-double persistent(const StageFigures& figures) {
-  return figures.weights + figures.gradients + figures.optimizer;
-}
-
-// What a stage has beside what is held and what stays.
-double scratch_of(const Program& program, const StageFigures& figures) {
-  double fullest = 0;
-  for (const MemoryMoment& moment : memory_moments(program))
-    fullest = std::max(fullest, static_cast<double>(moment.parts.total()));
-  StageFigures held;
-  return std::max(0.0, fullest - persistent(figures) - add_held(program, held));
 }
 
 StageFigures difference(StageFigures a, const StageFigures& b) {
@@ -228,19 +98,6 @@ UnitTimes times_of(const UnitAlone& alone, std::span<const Action> unit) {
 }
 
 }  // namespace
-
-StageFigures& StageFigures::add(const StageFigures& other, double times) {
-  for (RegionWork StageFigures::*region :
-       {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
-    add_work(this->*region, other.*region, times);
-  for (double StageFigures::*part :
-       {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::weight_shards,
-        &StageFigures::gradient_shards, &StageFigures::optimizer_shards, &StageFigures::forward_to_backward,
-        &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing,
-        &StageFigures::forward_alone, &StageFigures::backward_alone, &StageFigures::weight_alone})
-    this->*part += times * (other.*part);
-  return *this;
-}
 
 LayoutBounds::LayoutBounds(const Subject& subject)
     : subject_(subject),
@@ -350,7 +207,7 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   if (!piped) {
     model.block.passing = model.block.forward_to_backward;
     first.passing =
-        std::max(0.0, fullest_with_all_blocks(two.front(), fewest) - persistent(longer)) - model.block.passing;
+        std::max(0.0, fullest_with_all_blocks(two.front(), fewest) - longer.persistent()) - model.block.passing;
   }
   model.first_end = first;
   model.first_end.add(model.block, -fewest);
@@ -452,7 +309,7 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       int at = stage_of(shape, pipe.schedule.placement, rank, chunk);
       StageFigures part = stage(model, pipe.blocks, at);
-      bytes += persistent(part) + part.passing;
+      bytes += part.persistent() + part.passing;
       const InFlight& held = pipe.held[static_cast<size_t>(rank)][static_cast<size_t>(chunk)];
       if (shape.ranks == 1) {  // one microbatch is counted where the most is held; beside it are the others'
         bytes += model.block.forward_to_backward * (pipe.blocks.front() - 1) * (held.forward_to_backward - 1);
@@ -628,7 +485,7 @@ double LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
   for (int rank = 0; rank < shape.ranks; ++rank) {
     double bytes = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk)
-      bytes += persistent(stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)));
+      bytes += stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)).persistent();
     most = std::max(most, bytes);
   }
   return kSafety * most + outside_arena();

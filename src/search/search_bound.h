@@ -17,13 +17,13 @@
 
 #include "cost/machine.h"
 #include "cost/software_profile.h"
-#include "exec/sim/region_work.h"
 #include "ir/graph.h"
 #include "ir/plan.h"
 #include "schedule/check.h"
 #include "schedule/pipeline.h"
 #include "schedule/unit_walk.h"
 #include "search/search_space.h"
+#include "search/stage_figures.h"
 
 namespace sextant {
 
@@ -38,27 +38,6 @@ enum class Closeness : uint8_t {
            // every microbatch sends
   tight,   // from Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too
   walked,  // the same, with each kind of unit walked where forwards run beside backwards
-};
-
-// Of a stage, a block or an end of the model: what they take adds up.
-struct StageFigures {
-  RegionWork forward, backward, weight, update;
-  // Seconds of a region by itself, with its waits for its own messages and for the host (RankWalk::alone).
-  double forward_alone = 0, backward_alone = 0, weight_alone = 0;
-  double weights = 0, gradients = 0, optimizer = 0;  // bytes
-  // The same, each buffer divided by the ranks among which ZeRO would: those of experts are on fewer.
-  double weight_shards = 0, gradient_shards = 0, optimizer_shards = 0;
-  // Bytes that one microbatch holds from one of its regions to another.
-  double forward_to_backward = 0, forward_to_weight = 0, backward_to_weight = 0;
-  double passing = 0;  // bytes beside weights, gradients and optimizer, when the most microbatches and blocks are held
-
-  StageFigures& add(const StageFigures& other, double times);
-  double per_microbatch() const { return forward.compute + backward.compute + weight.compute; }
-  double host() const { return forward.host + backward.host + weight.host; }
-  // What each region takes at least.
-  double least_forward() const { return std::max(forward.compute, forward_alone); }
-  double least_backward() const { return std::max(backward.compute, backward_alone); }
-  double least_weight() const { return std::max(weight.compute, weight_alone); }
 };
 
 // Blocks and ends of one way to compute them.

@@ -143,6 +143,7 @@ class CpuBound final : public Bound {
   int rank() const override { return rank_; }
   bool checks_gemms() const override { return true; }
   bool checks_messages() const override { return true; }
+  bool is_observed_in_place() const override { return true; }
 
   void run(std::span<const Action> unit, Trace* trace) override {
     std::array<bool, kMostParts> begun{}, moved{};

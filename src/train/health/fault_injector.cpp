@@ -117,7 +117,7 @@ FaultInjector::FaultInjector(const Parts& parts)
       refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
     bool cannot_flip = (fault.kind == FaultKind::flips_gemm_bit && !bound_.checks_gemms()) ||
                        (fault.kind == FaultKind::flips_message_bit && !bound_.checks_messages()) ||
-                       (fault.kind == FaultKind::spoils_op && !bound_.checks_messages());
+                       (fault.kind == FaultKind::spoils_op && !bound_.is_observed_in_place());
     if (cannot_flip)
       refuse_fault(fault, "the kernels of this device make no faults on request", "device = \"cpu\", or corrupt");
     if (strikes_every_rank(fault.kind)) {

@@ -9,7 +9,8 @@
 
 namespace sextant {
 
-// UserError where this rank runs no op of the fault's name, or one that makes no floating-point numbers.
+// UserError where this rank runs no op of the fault's name, or one that makes no floating-point numbers, or its device
+// shows copies of what ops make.
 void require_op_of(const Fault& fault, const Bound& bound);
 
 class OpFault final : public OpObserver {
