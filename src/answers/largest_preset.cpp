@@ -16,7 +16,7 @@ namespace sextant {
 
 namespace {
 
-// Whatever is computed in, weights take as much: nothing keeps them elsewhere.
+// Whatever is computed in, weights take as much, on the device or on the host.
 constexpr double kLeastBytesOfWeight = 2;
 // The smallest layout is looked for among few: below this, all are searched before a model is refused.
 constexpr double kSurelyTooLarge = 1.25;
@@ -49,11 +49,12 @@ struct SizeGuess {
 
 SizeGuess guess_size(const PlanQuestion& q) {
   const Machine& machine = q.place.machine;
-  const double room = machine.device.memory_bytes - machine.context_bytes;
+  double room = machine.device.memory_bytes - machine.context_bytes;
+  if (machine.host.has_link()) room += machine.host_bytes_of(q.devices);
   const double weights = kLeastBytesOfWeight * static_cast<double>(q.asked.parameters);
   if (weights > room * static_cast<double>(q.devices))
-    return {fmt::format("its weights alone, {}, are more than the devices have together",
-                        human(Bytes{static_cast<int64_t>(weights)})),
+    return {fmt::format("its weights alone, {}, are more than the devices{} have together",
+                        human(Bytes{static_cast<int64_t>(weights)}), machine.host.has_link() ? " and their hosts" : ""),
             true};
   std::optional<Candidate> least = smallest_of(q);
   if (!least || least->fits) return {};
