@@ -11,12 +11,14 @@
 #include "laws/quantity.h"
 #include "models/model.h"
 #include "models/presets.h"
+#include "search/layout_overrides.h"
 
 namespace sextant {
 
 namespace {
 
-// Whatever is computed in, weights take as much, on the device or on the host.
+// Of the devices together: whatever is computed in, weights take as much, and where they are streamed from the host,
+// the gradients that are kept for the update do.
 constexpr double kLeastBytesOfWeight = 2;
 // The smallest layout is looked for among few: below this, all are searched before a model is refused.
 constexpr double kSurelyTooLarge = 1.25;
@@ -49,19 +51,18 @@ struct SizeGuess {
 
 SizeGuess guess_size(const PlanQuestion& q) {
   const Machine& machine = q.place.machine;
-  double room = machine.device.memory_bytes - machine.context_bytes;
-  if (machine.host.has_link()) room += machine.host_bytes_of(q.devices);
+  const double room = machine.device.memory_bytes - machine.context_bytes;
   const double weights = kLeastBytesOfWeight * static_cast<double>(q.asked.parameters);
   if (weights > room * static_cast<double>(q.devices))
-    return {fmt::format("its weights alone, {}, are more than the devices{} have together",
-                        human(Bytes{static_cast<int64_t>(weights)}), machine.host.has_link() ? " and their hosts" : ""),
+    return {fmt::format("its weights alone, {}, are more than the devices have together",
+                        human(Bytes{static_cast<int64_t>(weights)})),
             true};
   std::optional<Candidate> least = smallest_of(q);
   if (!least || least->fits) return {};
   auto needs = static_cast<double>(least->peak_bytes);
   if (least->fits_device) return {"the memory of the host is too small for its optimizer state", true};
   return {fmt::format("the smallest layout needs {} on a device: {}", human(Bytes{least->peak_bytes}),
-                      overrides_text(least->choice)),
+                      layout_overrides(q.asked.run, least->config)),
           needs > kSurelyTooLarge * machine.device.memory_bytes};
 }
 

@@ -27,10 +27,11 @@ std::vector<NamedPart> named(const StepParts& parts) {
                              {"update", parts.update},
                              {"idle in the pipeline", parts.bubble},
                              {"waiting for the host", parts.host}};
-  for (const auto& [axes, seconds] : parts.exposed)
-    all.push_back({axes == kHostLink || axes == kNvme ? fmt::format("waiting for the {}", axes)
-                                                      : fmt::format("waiting for messages along {}", axes),
-                   seconds});
+  auto name = [](const std::string& axes) -> std::string {
+    if (axes == kHostLink) return "waiting for the host link";
+    return axes == kNvme ? "waiting for NVMe" : fmt::format("waiting for messages along {}", axes);
+  };
+  for (const auto& [axes, seconds] : parts.exposed) all.push_back({name(axes), seconds});
   return all;
 }
 

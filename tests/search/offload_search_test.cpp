@@ -26,7 +26,7 @@ std::string config_text(int64_t layers, const std::string& more, bool tied = fal
       layers, tied, more);
 }
 
-// Slow enough that small models keep it busy, with a host link that is slow against its compute where `link` is.
+// Slow enough that small models keep it busy, with a host that is slow against it where its link is.
 Machine offloading_machine(double link = 1e10) {
   Machine machine;
   machine.name = "small", machine.device.name = "small";
@@ -39,7 +39,7 @@ Machine offloading_machine(double link = 1e10) {
   machine.attention["cudnn"] = {0.5, 0.5, 0.4, 0.4};
   machine.context_bytes = 1e6;
   machine.host = {.link_bytes_per_s = link,
-                  .memory_bytes_per_s = 1e11,
+                  .memory_bytes_per_s = 10 * link,
                   .memory_bytes = 1e11,
                   .nvme_bytes_per_s = 5e9,
                   .nvme_bytes = 1e12};
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
     Ways, EveryOffloadedLayout,
     testing::Values(
         OffloadCase{"state", "optimizer = true\nweights = true", 4, 4, 1e10, true},
-        OffloadCase{"stateSlowly", "optimizer = true", 4, 1, 1e9},
+        OffloadCase{"stateSlowly", "optimizer = true", 4, 1, 1e8},
         OffloadCase{"activations", "activations = \"block\"", 8, 4, 1e10},
         OffloadCase{"activationsSlowly", "activations = \"block\"", 7, 2, 3e8, true},
         OffloadCase{"stateAndActivations", "optimizer = true\nweights = true\nactivations = \"block\"", 6, 2, 3e9},
@@ -217,7 +217,9 @@ TEST_F(OffloadedSearch, TakesDisksWhereTheHostIsTooSmall) {
   const Candidate on_host = search_layouts(asked).best.at(0);
   EXPECT_TRUE(on_host.config.offload.optimizer);
   machine_.host.memory_bytes = 0.6 * static_cast<double>(on_host.host_bytes);
-  const Candidate on_disk = search_layouts(asked).best.at(0);
+  const SearchResult found = search_layouts(asked);
+  const Candidate on_disk = found.best.at(0);
+  EXPECT_NE(search_text(found).find("in place of DIRECTORY, name a directory"), std::string::npos);
   EXPECT_EQ(on_disk.config.offload.to, "nvme");
   EXPECT_FALSE(on_disk.config.offload.working_weights);
   EXPECT_LE(static_cast<double>(on_disk.host_bytes), machine_.host.memory_bytes);
