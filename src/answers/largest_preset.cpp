@@ -11,12 +11,14 @@
 #include "laws/quantity.h"
 #include "models/model.h"
 #include "models/presets.h"
+#include "search/layout_overrides.h"
 
 namespace sextant {
 
 namespace {
 
-// Whatever is computed in, weights take as much: nothing keeps them elsewhere.
+// Of the devices together: whatever is computed in, weights take as much, and where they are streamed from the host,
+// the gradients that are kept for the update do.
 constexpr double kLeastBytesOfWeight = 2;
 // The smallest layout is looked for among few: below this, all are searched before a model is refused.
 constexpr double kSurelyTooLarge = 1.25;
@@ -60,7 +62,7 @@ SizeGuess guess_size(const PlanQuestion& q) {
   auto needs = static_cast<double>(least->peak_bytes);
   if (least->fits_device) return {"the memory of the host is too small for its optimizer state", true};
   return {fmt::format("the smallest layout needs {} on a device: {}", human(Bytes{least->peak_bytes}),
-                      overrides_text(least->choice)),
+                      layout_overrides(q.asked.run, least->config)),
           needs > kSurelyTooLarge * machine.device.memory_bytes};
 }
 

@@ -491,7 +491,7 @@ constexpr Key kKeysAfterAxes[] = {
         "backward."),
     KEY(offload.to, one_of("host|nvme"),
         "Where optimizer state, and with `offload.weights` the low bits of master weights, are kept: in the memory of the host, or in a "
-        "file of each rank under `offload.path`, read ahead of their step and written back behind it. `nvme` needs `device` cpu."),
+        "file of each rank under `offload.path`, read ahead of their step and written back behind it."),
     KEY(offload.path, "With `offload.to` nvme: the directory on a local disk that files are made in. They have no name there and go with the run."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -125,6 +126,7 @@ struct HostMemory {
   double memory_bytes_per_s = 0;  // of a node, read and written, as streaming loops on all cores reach it
   double memory_bytes = 0;        // of a node
   double nvme_bytes_per_s = 0;    // of a node's local disks, read or written
+  double nvme_bytes = 0;          // of them all
   bool operator==(const HostMemory&) const = default;
 
   // Whether a device can keep something in the memory of its host.
@@ -140,6 +142,9 @@ struct Machine {
   // Who shares the memory of a host when so many ranks run.
   int64_t devices_of_host(int64_t ranks) const { return std::min(devices_per_node, ranks); }
   HostMemory host;
+  // What each of so many ranks has of its host's memory and disks: all there is, where their size is unknown.
+  double host_bytes_of(int64_t ranks) const { return share_of_host(host.memory_bytes, ranks); }
+  double nvme_bytes_of(int64_t ranks) const { return share_of_host(host.nvme_bytes, ranks); }
   std::vector<Level> levels;
   LevelExtent extent_of(size_t level) const;
   std::map<std::string, AttentionRate>
@@ -158,6 +163,9 @@ struct Machine {
   std::string fitted_experts_on;
   std::map<std::string, std::string> sources;  // where each table's figures come from, by the table's name
 
+  double share_of_host(double bytes, int64_t ranks) const {
+    return bytes > 0 ? bytes / static_cast<double>(devices_of_host(ranks)) : std::numeric_limits<double>::infinity();
+  }
   const Efficiencies& efficiency() const { return fitted ? *fitted : tables; }
   double peak(const std::string& dtype) const;  // 0 when the device has no such units
   double gemm_rate(const std::string& dtype) const;

@@ -70,7 +70,8 @@ std::vector<Field> host_fields(HostMemory& host) {
   return {{"link_gb_s", NumberPlace{&host.link_bytes_per_s, {0.1, 1e5}, kGiga}},
           {"memory_gb_s", NumberPlace{&host.memory_bytes_per_s, {0.1, 1e6}, kGiga}},
           {"memory_gb", NumberPlace{&host.memory_bytes, {0.1, 1e7}, kGiga}},
-          {"nvme_gb_s", NumberPlace{&host.nvme_bytes_per_s, {0.01, 1e5}, kGiga}}};
+          {"nvme_gb_s", NumberPlace{&host.nvme_bytes_per_s, {0.01, 1e5}, kGiga}},
+          {"nvme_gb", NumberPlace{&host.nvme_bytes, {0.1, 1e8}, kGiga}}};
 }
 
 std::vector<Field> known_host_fields(HostMemory& host) {

@@ -328,6 +328,7 @@ class MachineReader {
       require(host.memory_bytes_per_s > 0, "host.memory_gb_s");
       require(host.memory_bytes > 0, "host.memory_gb");
     }
+    if (host.nvme_bytes > 0) require(host.nvme_bytes_per_s > 0, "host.nvme_gb_s");
     require(!machine_.levels.empty(), "a level ([level.node], [level.cluster])");
     for (const Level& each : machine_.levels)
       require(each.link.bytes_per_s > 0, fmt::format("level.{}.gb_s", each.name));

@@ -102,6 +102,8 @@ std::string plan_json(const RunPlan& p) {
                    {"repeat_bytes", p.repeat_extra}};
   if (p.host_bytes > 0) out["memory"]["host_bytes"] = p.host_bytes;
   if (p.host_room) out["memory"]["host_room_bytes"] = *p.host_room;
+  if (p.nvme_bytes > 0) out["memory"]["nvme_bytes"] = p.nvme_bytes;
+  if (p.nvme_room) out["memory"]["nvme_room_bytes"] = *p.nvme_room;
   if (p.device_bytes) {
     out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
     out["memory"]["fit"] = name_of(p.device_fit());

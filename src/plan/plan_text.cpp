@@ -54,6 +54,12 @@ const RankClass& largest(const RunPlan& p) {
                            [](const RankClass& a, const RankClass& b) { return a.memory.total() < b.memory.total(); });
 }
 
+std::string room_line(std::string_view name, double bytes, bool fits) {
+  const auto room = static_cast<int64_t>(bytes);
+  return fmt::format("  {:<36} {:>19}  {:>10}  {}\n", name, human_count(room), human(Bytes{room}),
+                     fits ? "it fits" : "IT DOES NOT FIT");
+}
+
 std::string host_text(const HostParts& host, bool masters, bool has_file) {
   std::string out = line("and on the host, at the start too", host.total());
   if (host.weights > 0) out += line("of it weights of blocks", host.weights);
@@ -120,10 +126,8 @@ std::string memory_text(const RunPlan& p) {
     out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
                        human_count(static_cast<int64_t>(*p.device_bytes)),
                        human(Bytes{static_cast<int64_t>(*p.device_bytes)}), fit_text(p.device_fit()));
-  if (p.host_room)
-    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "and the host for each device",
-                       human_count(static_cast<int64_t>(*p.host_room)),
-                       human(Bytes{static_cast<int64_t>(*p.host_room)}), p.fits_host() ? "it fits" : "IT DOES NOT FIT");
+  if (p.host_room) out += room_line("and the host for each device", *p.host_room, p.fits_host());
+  if (p.nvme_room) out += room_line("and its disks for each device", *p.nvme_room, p.fits_nvme());
   if (p.classes.size() > 1) out += "\nmemory by stage of the pipeline\n";
   for (const RankClass& c : p.classes)
     if (p.classes.size() > 1) out += line(fmt::format("stage {}", c.stage), c.memory.total());
@@ -149,6 +153,9 @@ std::string time_text(const RunPlan& p) {
   if (!p.fits_host())
     return fmt::format("\nit does not fit: the host has {} less than is offloaded to it\n",
                        human(Bytes{p.host_bytes - static_cast<int64_t>(*p.host_room)}));
+  if (!p.fits_nvme())
+    return fmt::format("\nit does not fit: the disks have {} less than is offloaded to them\n",
+                       human(Bytes{p.nvme_bytes - static_cast<int64_t>(*p.nvme_room)}));
   if (!p.fits() && p.memory_interval)
     return fmt::format(
         "\nit does not fit: {} or more are needed, and the device has {}; a step that cannot run has no time, no days "

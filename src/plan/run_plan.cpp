@@ -111,6 +111,7 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host),
                             programs.arena_bytes(static_cast<int>(i), MemorySpace::nvme)});
     plan.host_bytes = std::max(plan.host_bytes, host);
+    plan.nvme_bytes = std::max(plan.nvme_bytes, plan.classes.back().nvme_bytes);
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();
     auto extra = [&](const std::vector<Program>& other) {
@@ -209,9 +210,9 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
     if (request.intervals && !request.intervals->memory().empty())
       plan.memory_interval = request.intervals->memory().interval(plan.device, plan.profile, kIntervalShare);
   }
-  if (plan.host_bytes > 0 && request.machine->host.memory_bytes > 0)
-    plan.host_room = request.machine->host.memory_bytes /
-                     static_cast<double>(request.machine->devices_of_host(shape.mesh.world_size()));
+  const Machine& machine = *request.machine;
+  if (plan.host_bytes > 0 && machine.host.memory_bytes > 0) plan.host_room = machine.host_bytes_of(plan.ranks);
+  if (plan.nvme_bytes > 0 && machine.host.nvme_bytes > 0) plan.nvme_room = machine.nvme_bytes_of(plan.ranks);
   if (!plan.fits()) return plan;
   if (shape.mesh.ranks(ExpertRole::expert) > 1) plan.imbalance = request.imbalance;
   SimResult simulated = simulate_run(

@@ -86,6 +86,8 @@ struct RunPlan {
   std::optional<double> device_bytes;                            // with a machine
   int64_t host_bytes = 0;                                        // in the host's memory, of the rank with most there
   std::optional<double> host_room;                               // of a rank there, with a machine that says so
+  int64_t nvme_bytes = 0;                                        // on NVMe, of the rank with most there
+  std::optional<double> nvme_room;                               // of a rank there, with a machine that says so
   std::map<std::string, int64_t> sent;                           // by a rank of the largest class in a step, by axes
   std::optional<ExpertImbalance> imbalance;                      // assumed for the step, where ranks divide experts
   std::optional<StepTime> step;                                  // with a machine that it fits
@@ -102,7 +104,8 @@ struct RunPlan {
   // It may: a plan that is not known to be too large has times.
   bool fits_device() const { return device_fit() != MemoryFit::does_not_fit; }
   bool fits_host() const { return !host_room || static_cast<double>(host_bytes) <= *host_room; }
-  bool fits() const { return fits_device() && fits_host(); }
+  bool fits_nvme() const { return !nvme_room || static_cast<double>(nvme_bytes) <= *nvme_room; }
+  bool fits() const { return fits_device() && fits_host() && fits_nvme(); }
 };
 
 struct PlanRequest {

@@ -38,7 +38,10 @@ std::vector<LayoutKey> layout_keys() {
                         {"train.recompute", true},
                         {"offload.optimizer"},
                         {"offload.weights"},
-                        {"offload.working_weights"}})
+                        {"offload.working_weights"},
+                        {"offload.activations"},
+                        {"offload.to"},
+                        {"offload.path"}})
     keys.push_back(key);
   return keys;
 }

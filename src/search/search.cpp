@@ -3,295 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <limits>
-#include <map>
+#include <memory>
 #include <optional>
-#include <queue>
 #include <utility>
 
 #include "base/error.h"
 #include "base/threads.h"
 #include "base/units.h"
-#include "config/check.h"
 #include "models/model.h"
-#include "run/programs.h"
-#include "schedule/schedules.h"
 #include "search/layout_overrides.h"
-#include "search/search_bound.h"
-#include "search/search_memory.h"
-#include "search/search_price.h"
+#include "search/layout_search.h"
+#include "search/offload_rungs.h"
 
 namespace sextant {
-
-namespace {
-
-constexpr int64_t kBatch = 16;  // nodes at once; not the number of threads, so that results do not depend on it
-// The front of memory against time: as far as this, as fine as this, with so many layouts priced for it at most.
-constexpr double kFrontReach = 1.5, kFrontStep = 0.97;
-constexpr size_t kFrontPrices = 40;
-constexpr double kNever = 1e300;
-constexpr size_t kSmallest = 4;  // priced to find the smallest
-constexpr std::array<std::string_view, 5> kByMemory{"full", "latent", "selective", "norms",
-                                                    "none"};  // each saves no less than the one before
-
-// A layout on its way: bound after bound is known, each closer than the one before and dearer, then its price.
-struct Node {
-  LayoutChoice choice;
-  size_t order = 0;
-  LeastCost least;
-  Closeness close = Closeness::coarse;
-};
-
-struct Later {
-  bool operator()(const Node& a, const Node& b) const {
-    return a.least.seconds != b.least.seconds ? a.least.seconds > b.least.seconds : a.order > b.order;
-  }
-};
-
-bool faster(const Candidate& a, const Candidate& b) {
-  return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak_bytes < b.peak_bytes;
-}
-
-class Search {
- public:
-  explicit Search(const SearchRequest& request)
-      : request_(request),
-        memory_(search_memory(request)),
-        run_(without_evaluation(request.run)),
-        bounds_({run_, request.spec, request.machine, request.profile, request.target, request.imbalance.ratio}),
-        team_(request.threads) {}
-
-  // Puts all that may fit in order.
-  void look_at(const std::vector<LayoutChoice>& choices) {
-    std::map<std::string, std::vector<Node>> families;
-    for (size_t i = 0; i < choices.size(); ++i)
-      families[family_of(choices[i])].push_back({choices[i], counts_.considered + i, {}, Closeness::coarse});
-    counts_.considered += choices.size();
-    say(fmt::format("{} layouts", choices.size()));
-    std::vector<std::vector<Node>> lists;
-    for (auto& [name, nodes] : families) lists.push_back(std::move(nodes));
-    each_index(lists.size(), [&](size_t i) { bound_family(lists[i]); });
-    for (std::vector<Node>& nodes : lists)
-      for (Node& node : nodes) keep_if_fits(node);
-  }
-
-  void find_best() {
-    auto worth = [&](const Node& node) { return node.least.seconds < kept_limit(); };
-    while (advance(worth, NotWorth::ends) > 0) say(fmt::format("{} priced, {} to go", counts_.priced, queue_.size()));
-  }
-
-  // Those that are slower than the best kept but need less memory than whatever is as fast.
-  void find_front() {
-    if (priced_.empty()) return;
-    size_t until = counts_.priced + kFrontPrices;
-    auto worth = [&](const Node& node) {
-      return counts_.priced < until && node.least.seconds < kFrontReach * priced_.front().seconds &&
-             !is_dominated(node);
-    };
-    while (advance(worth, NotWorth::dropped) > 0)
-      say(fmt::format("{} priced for the front of memory against time", counts_.priced));
-  }
-
-  void finish(SearchResult& result) {
-    counts_.too_slow += queue_.size();
-    result.counts = counts_;
-    result.best.assign(priced_.begin(),
-                       priced_.begin() + static_cast<std::ptrdiff_t>(std::min(request_.keep, priced_.size())));
-    result.pareto = front_of(priced_);
-    // Prices are of training alone.
-    if (has_validation(request_.run) || request_.token_budget > 0) {
-      settle_all(result.best), settle_all(result.pareto);
-      result.pareto = front_of(result.pareto);
-    }
-    if (!result.best.empty()) verify_layout(result.best.front(), price_request());
-    result.headroom = memory_.headroom, result.memory_interval = memory_.interval;
-    for (auto* list : {&result.best, &result.pareto})
-      for (Candidate& candidate : *list) {
-        candidate.fit = memory_fit(static_cast<double>(candidate.peak_bytes), memory_.room, memory_.interval);
-        candidate.hurts = hurts_of(candidate, result.best.empty() ? candidate : result.best.front());
-        candidate.overrides = layout_overrides(request_.run, candidate.config);
-      }
-  }
-
-  bool found() const { return !priced_.empty(); }
-  const SearchMemory& memory() const { return memory_; }
-  // Whether there are layouts that may fit and are too slow to be looked for.
-  bool leaves_slower() const { return !queue_.empty(); }
-
-  // Of the layouts, the one that needs least memory, priced.
-  std::optional<Candidate> smallest(std::vector<LayoutChoice> choices) {
-    // Of layouts that are otherwise alike, these need least.
-    std::erase_if(choices, [](const LayoutChoice& c) {
-      return c.recompute != "full" || c.microbatch > 1 || c.mesh.zero_ranks > 0 || c.schedule != "1f1b";
-    });
-    std::vector<Node> nodes(choices.size());
-    for (size_t i = 0; i < choices.size(); ++i) nodes[i].choice = choices[i];
-    each_index(nodes.size(), [&](size_t i) { nodes[i].least = bound(nodes[i].choice, Closeness::coarse); });
-    auto less = [](const Node& a, const Node& b) { return a.least.bytes < b.least.bytes; };
-    std::stable_sort(nodes.begin(), nodes.end(), less);
-    nodes.resize(std::min(nodes.size(), kSmallest));
-    std::vector<std::optional<Candidate>> prices(nodes.size());
-    each_index(nodes.size(), [&](size_t i) { prices[i] = price(nodes[i].choice); });
-    std::optional<Candidate> least;
-    for (auto& p : prices)
-      if (p && (!least || p->peak_bytes < least->peak_bytes)) least = std::move(p);
-    return least;
-  }
-
- private:
-  void say(const std::string& text) const {
-    if (request_.progress) request_.progress(text);
-  }
-
-  PriceRequest price_request() const {
-    return {request_.spec, request_.machine, request_.profile, request_.target, request_.imbalance, memory_.limit};
-  }
-
-  // Of candidates from the fastest on: each needs less memory than all before it.
-  static std::vector<Candidate> front_of(const std::vector<Candidate>& candidates) {
-    std::vector<Candidate> front;
-    for (const Candidate& candidate : candidates)
-      if (front.empty() || candidate.peak_bytes < front.back().peak_bytes) front.push_back(candidate);
-    return front;
-  }
-
-  void settle_all(std::vector<Candidate>& candidates) {
-    each_index(candidates.size(), [&](size_t i) { settle(candidates[i], price_request(), request_.token_budget); });
-    std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.fits; });
-  }
-
-  template <class Body>
-  void each_index(size_t count, const Body& body) {
-    team_.parallel_for(static_cast<int64_t>(count), [&](int64_t i, int) { body(static_cast<size_t>(i)); });
-  }
-
-  // Layouts that differ in microbatch and recompute only.
-  static std::string family_of(LayoutChoice choice) {
-    choice.microbatch = 1, choice.recompute = "";
-    return overrides_text(choice);
-  }
-
-  // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is
-  // not asked. Except with a single microbatch, whose gradients are not summed up and need not stay.
-  void bound_family(std::vector<Node>& nodes) {
-    auto modes = [](const Node& node) { return std::find(kByMemory.begin(), kByMemory.end(), node.choice.recompute); };
-    std::stable_sort(nodes.begin(), nodes.end(), [&](const Node& a, const Node& b) {
-      return modes(a) != modes(b) ? modes(a) < modes(b) : a.choice.microbatch < b.choice.microbatch;
-    });
-    int64_t too_large = std::numeric_limits<int64_t>::max();  // a microbatch, with the mode before or the same
-    for (Node& node : nodes) {
-      bool single = node.choice.microbatch * node.choice.mesh.dp == run_.batch.sequences;
-      node.least = {.seconds = kNever, .bytes = kNever};
-      if (node.choice.microbatch >= too_large && !single) continue;
-      node.least = bound(node.choice, Closeness::coarse);
-      if (!single && node.least.bytes > memory_.limit) too_large = node.choice.microbatch;
-    }
-  }
-
-  void keep_if_fits(Node& node) {
-    if (node.least.bytes > memory_.limit)
-      ++counts_.too_large;
-    else
-      queue_.push(std::move(node));
-  }
-
-  // What a layout must be faster than to be kept.
-  double kept_limit() const {
-    double kept = priced_.size() < request_.keep ? kNever : priced_[request_.keep - 1].seconds;
-    return std::min(kept, request_.below_seconds);
-  }
-
-  bool is_dominated(const Node& node) const {
-    return std::any_of(priced_.begin(), priced_.end(), [&](const Candidate& p) {
-      return p.seconds * kFrontStep <= node.least.seconds &&
-             static_cast<double>(p.peak_bytes) * kFrontStep <= node.least.bytes;
-    });
-  }
-
-  std::optional<Candidate> price(const LayoutChoice& choice) const {
-    try {
-      return price_layout(with_choice(request_.run, choice), price_request());
-    } catch (const UserError&) {
-      return std::nullopt;  // a layout that some pass cannot make
-    }
-  }
-
-  // A layout that some pass cannot make fits nowhere.
-  LeastCost bound(const LayoutChoice& choice, Closeness close) {
-    try {
-      return bounds_.bound(choice, close);
-    } catch (const UserError&) {
-      return {.seconds = kNever, .bytes = kNever};
-    }
-  }
-
-  // A layout that is not worth it ends a round whose worth is decided by time alone, as later ones take longer.
-  enum class NotWorth : uint8_t { ends, dropped };
-
-  // The next layouts, by their bounds, that are worth it: each comes one step further. How many there were.
-  template <class Worth>
-  size_t advance(const Worth& worth, NotWorth otherwise) {
-    std::vector<Node> next;
-    while (!queue_.empty() && next.size() < static_cast<size_t>(kBatch)) {
-      bool wanted = worth(queue_.top());
-      if (!wanted && otherwise == NotWorth::ends) break;
-      if (wanted) next.push_back(queue_.top());
-      counts_.too_slow += wanted ? 0 : 1;
-      queue_.pop();
-    }
-    std::vector<std::optional<Candidate>> prices(next.size());
-    each_index(next.size(), [&](size_t i) {
-      if (closer(next[i]))
-        refine(next[i]);
-      else
-        prices[i] = price(next[i].choice);
-    });
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (std::optional<Closeness> then = closer(next[i])) {
-        next[i].close = *then;
-        keep_if_fits(next[i]);
-      } else {
-        keep(std::move(prices[i]));
-      }
-    }
-    std::sort(priced_.begin(), priced_.end(), faster);
-    return next.size();
-  }
-
-  // The bound behind the one that is known; nullopt where the price comes next.
-  static std::optional<Closeness> closer(const Node& node) {
-    if (node.close == Closeness::coarse && node.choice.mesh.zero >= 2) return Closeness::sent;
-    if (node.close < Closeness::tight) return Closeness::tight;
-    bool pairs = find_schedule(node.choice.schedule)->pairs;
-    return pairs && node.close == Closeness::tight ? std::optional(Closeness::walked) : std::nullopt;
-  }
-
-  void refine(Node& node) {
-    LeastCost tighter = bound(node.choice, *closer(node));
-    node.least = {std::max(node.least.seconds, tighter.seconds), std::max(node.least.bytes, tighter.bytes)};
-  }
-
-  void keep(std::optional<Candidate> candidate) {
-    ++counts_.priced;
-    if (!candidate || !candidate->fits)
-      ++counts_.did_not_fit;
-    else
-      priced_.push_back(std::move(*candidate));
-  }
-
-  const SearchRequest& request_;
-  const SearchMemory memory_;
-  const RunConfig run_;
-  LayoutBounds bounds_;
-  ThreadTeam team_;
-  std::priority_queue<Node, std::vector<Node>, Later> queue_;
-  std::vector<Candidate> priced_;  // that fit, fastest first
-  SearchCounts counts_;
-};
-
-}  // namespace
 
 namespace {
 
@@ -314,30 +39,61 @@ namespace {
                    .hint = "would work: " + would});
 }
 
+using Searches = std::vector<std::unique_ptr<LayoutSearch>>;  // of the run, then of each rung that was tried
+
+std::optional<Candidate> smallest_of(const Searches& searches, int64_t devices) {
+  std::optional<Candidate> least;
+  for (const auto& search : searches) {
+    std::optional<Candidate> next = search->smallest(devices);
+    if (next && (!least || is_nearer_to_fit(*next, *least))) least = std::move(next);
+    if (least && least->fits) break;  // what a rung further on saves is paid for
+  }
+  return least;
+}
+
 // More devices until the smallest layout fits.
-std::string devices_that_fit(Search& search, const SpaceRequest& space) {
+std::string devices_that_fit(const Searches& searches, const SearchRequest& request) {
   constexpr int64_t kMostTimes = 64;
   for (int64_t times = 2; times <= kMostTimes; times *= 2) {
-    SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide, space.limits};
-    std::optional<Candidate> least = search.smallest(layouts_of(more));
-    if (least && least->fits)
-      return fmt::format("{} devices would do: {} ({})", more.devices, layout_overrides(space.run, least->config),
-                         human(Bytes{least->peak_bytes}));
+    const int64_t devices = request.devices * times;
+    // What the first rung and the last do not fit, those between them hardly do.
+    auto fits = [&](LayoutSearch& search) {
+      std::optional<Candidate> least = search.smallest(devices);
+      return least && least->fits;
+    };
+    if (!fits(*searches.front()) && !fits(*searches.back())) continue;
+    const Candidate least = *smallest_of(searches, devices);
+    return fmt::format("{} devices would do: {} ({})", devices, layout_overrides(request.run, least.config),
+                       human(Bytes{least.peak_bytes}));
   }
   return "more devices do not help: use a shorter batch.seq, a smaller model or a device with more memory";
 }
 
-[[noreturn]] void refuse_size(Search& search, const SearchRequest& request, const SpaceRequest& space) {
-  std::optional<Candidate> least = search.smallest(layouts_of(space));
-  std::string smallest = least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}),
-                                             layout_overrides(request.run, least->config))
-                               : std::string("none can be lowered");
+// What the smallest layout lacks: memory of the device, of the host or of its disks.
+std::string needs_of(const Candidate& least, const SearchRequest& request) {
+  const std::string overrides = layout_overrides(request.run, least.config);
+  if (!least.fits_device) return fmt::format("the smallest needs {} ({})", human(Bytes{least.peak_bytes}), overrides);
+  const Machine& machine = request.machine;
+  const int64_t devices = least.choice.devices();
+  auto lacks = [&](std::string_view where, int64_t bytes, double room) {
+    return fmt::format("the smallest that fits the device needs {} {} for each, where {} are ({})", human(Bytes{bytes}),
+                       where, human(Bytes{static_cast<int64_t>(room)}), overrides);
+  };
+  if (static_cast<double>(least.host_bytes) > machine.host_bytes_of(devices))
+    return lacks("on the host", least.host_bytes, machine.host_bytes_of(devices));
+  return lacks("on NVMe", least.nvme_bytes, machine.nvme_bytes_of(devices));
+}
+
+[[noreturn]] void refuse_size(const Searches& searches, const SearchRequest& request) {
+  std::optional<Candidate> least = smallest_of(searches, request.devices);
   throw DoesNotFit({.place = request.run.source,
                     .got = fmt::format("no layout on {} devices fits the {} of {}; {}; {}", request.devices,
                                        human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
-                                       request.machine.device.name, smallest, search.memory().headroom.about),
+                                       request.machine.device.name,
+                                       least ? needs_of(*least, request) : std::string("none can be lowered"),
+                                       searches.front()->memory().headroom.about),
                     .expected = "a layout that fits",
-                    .hint = request.scope == SearchScope::whole ? devices_that_fit(search, space) : std::string()});
+                    .hint = request.scope == SearchScope::whole ? devices_that_fit(searches, request) : std::string()});
 }
 
 // Layouts that are nearer to the fastest than predictions are known.
@@ -358,100 +114,14 @@ void mark_equals(SearchResult& result, const SearchRequest& request) {
     for (Candidate& candidate : *list) candidate.equals_best = equal(candidate);
 }
 
-// Saved activations of a model of a few blocks, which bounds are made of, say nothing of those of many on the host.
-void refuse_offloaded_activations(const SearchRequest& request) {
-  if (request.run.offload.activations == "none") return;
-  throw UserError({.place = request.run.place_of("offload.activations"),
-                   .got = "a search does not place activations on the host yet",
-                   .expected = "offload.activations = \"none\" for the search",
-                   .hint = "`plan` without --search prices one layout with them"});
+void require_layouts(const SearchRequest& request) {
+  SpaceRequest space{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits};
+  if (!layouts_of(space).empty()) return;
+  space.breadth = Breadth::wide;
+  if (layouts_of(space).empty()) refuse_all(request, space);
 }
 
-// The run with optimizer state and master weights on the host, where it and the machine allow that and neither was
-// asked for; with them there, and nothing said of working weights, with these too.
-std::optional<RunConfig> with_offload(const SearchRequest& request) {
-  const RunConfig& run = request.run;
-  bool known = request.machine.host.has_link() && request.machine.device.kind != DeviceKind::cpu;
-  if (!known || request.profile.kernels != Kernels::ours) return std::nullopt;
-  RunConfig with = run;
-  if (run.offload.optimizer) {
-    if (run.offload.working_weights || run.given("offload.working_weights")) return std::nullopt;
-    with.offload.working_weights = true;
-    return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
-  }
-  if (run.given("offload.optimizer")) return std::nullopt;
-  with.offload.optimizer = true;
-  Target target = target_of(run, {request.spec, request.machine, request.profile, request.target, request.imbalance});
-  with.offload.weights = run.train.precision != "f32" && target.computes_in.front() == DType::bf16;
-  return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
-}
-
-SearchRequest with_run(const SearchRequest& request, const RunConfig& run) {
-  return {.run = run,
-          .spec = request.spec,
-          .machine = request.machine,
-          .profile = request.profile,
-          .devices = request.devices,
-          .keep = request.keep,
-          .limits = request.limits,
-          .target = request.target,
-          .token_budget = request.token_budget,
-          .imbalance = request.imbalance,
-          .threads = request.threads,
-          .intervals = request.intervals,
-          .headroom = request.headroom,
-          .known_to_fit_bytes = request.known_to_fit_bytes,
-          .scope = request.scope,
-          .below_seconds = request.below_seconds,
-          .progress = request.progress};
-}
-
-// Nothing fits: the same search with more on the host.
-std::optional<SearchResult> search_with_offload(const SearchRequest& request) {
-  std::optional<RunConfig> run = with_offload(request);
-  if (!run) return std::nullopt;
-  SearchRequest again = with_run(request, *run);
-  if (request.progress)
-    request.progress(run->offload.working_weights ? "nothing fits: once more with the weights of blocks on the host too"
-                                                  : "nothing fits: once more with optimizer state on the host");
-  try {
-    SearchResult result = search_layouts(again);
-    for (auto* list : {&result.best, &result.pareto})
-      for (Candidate& candidate : *list) candidate.overrides = layout_overrides(request.run, candidate.config);
-    return result;
-  } catch (const DoesNotFit&) {
-    return std::nullopt;
-  }
-}
-
-}  // namespace
-
-SearchResult search_layouts(const SearchRequest& request) {
-  auto began = std::chrono::steady_clock::now();
-  if (request.devices < 1 || request.devices > kMaxRanks)
-    throw UserError({.place = "--devices",
-                     .got = std::to_string(request.devices),
-                     .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
-  refuse_offloaded_activations(request);
-  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits},
-      wide = usual;
-  wide.breadth = Breadth::wide;
-  std::vector<LayoutChoice> choices = layouts_of(usual);
-  Search search(request);
-  if (choices.empty() && layouts_of(wide).empty()) refuse_all(request, wide);
-  search.look_at(choices);
-  search.find_best();
-  if (!search.found() && !search.leaves_slower()) {
-    std::vector<LayoutChoice> more = layouts_of(wide);
-    std::erase_if(more,
-                  [&](const LayoutChoice& c) { return std::find(choices.begin(), choices.end(), c) != choices.end(); });
-    search.look_at(more);
-    search.find_best();
-  }
-  if (!search.found() && !search.leaves_slower()) {
-    if (std::optional<SearchResult> offloaded = search_with_offload(request)) return std::move(*offloaded);
-    refuse_size(search, request, wide);
-  }
+SearchResult result_of(LayoutSearch& search, const SearchRequest& request) {
   if (request.scope == SearchScope::whole) search.find_front();
   SearchResult result{.model = request.spec.architecture,
                       .machine = request.machine.name,
@@ -462,28 +132,52 @@ SearchResult search_layouts(const SearchRequest& request) {
                       .seq = request.run.batch.seq,
                       .device_bytes = request.machine.device.memory_bytes};
   if (request.spec.experts) result.imbalance = request.imbalance;
-  const bool fits = search.found();
   search.finish(result);
-  if (!fits) return result;
-  if (result.best.empty())
+  if (!result.best.empty()) mark_equals(result, request);
+  return result;
+}
+
+}  // namespace
+
+SearchResult search_layouts(const SearchRequest& request) {
+  auto began = std::chrono::steady_clock::now();
+  require_layouts(request);
+  Searches searches;
+  bool evaluation_lacks_room = false;
+  auto search = [&](std::vector<RunConfig> runs) -> std::optional<SearchResult> {
+    LayoutSearch& next = *searches.emplace_back(std::make_unique<LayoutSearch>(request, std::move(runs)));
+    if (!next.find_best()) return std::nullopt;
+    SearchResult result = result_of(next, request);
+    result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (!result.best.empty() || !next.found()) return result;
+    evaluation_lacks_room = true;
+    return std::nullopt;
+  };
+  if (std::optional<SearchResult> result = search({request.run})) return std::move(*result);
+  for (OffloadRung& rung : offload_rungs(request)) {
+    if (rung.on_nvme && std::ranges::none_of(searches, [](const auto& tried) { return tried->host_is_short(); })) break;
+    if (request.progress) request.progress(rung.about);
+    if (std::optional<SearchResult> result = search(std::move(rung.runs))) return std::move(*result);
+  }
+  if (evaluation_lacks_room)
     throw DoesNotFit({.place = request.run.source,
                       .got = "in the layouts that fit, evaluation does not fit",
                       .expected = "a layout that fits with its evaluation",
                       .hint = "train.eval_every=0 leaves evaluation out; or use more devices"});
-  mark_equals(result, request);
-  result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  return result;
+  refuse_size(searches, request);
 }
 
 std::optional<Candidate> smallest_layout(const SearchRequest& request) {
-  Search search(request);
-  std::optional<Candidate> least = search.smallest(
-      layouts_of({request.run, request.spec, request.machine, request.devices, Breadth::wide, &request.limits}));
+  LayoutSearch plain(request, {request.run});
+  std::optional<Candidate> least = plain.smallest(request.devices);
   if (!least || least->fits) return least;
-  std::optional<RunConfig> offloaded = with_offload(request);
-  if (!offloaded) return least;
-  std::optional<Candidate> on_host = smallest_layout(with_run(request, *offloaded));
-  return on_host && on_host->peak_bytes < least->peak_bytes ? on_host : least;
+  for (OffloadRung& rung : offload_rungs(request)) {
+    if (rung.on_nvme && !least->fits_device) break;  // disks are for what the host has no room for
+    std::optional<Candidate> next = LayoutSearch(request, std::move(rung.runs)).smallest(request.devices);
+    if (next && is_nearer_to_fit(*next, *least)) least = std::move(next);
+    if (least->fits) break;
+  }
+  return least;
 }
 
 std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request) {
@@ -501,7 +195,7 @@ std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const
   for (std::optional<Candidate>& price : prices)
     if (price) ranked.push_back(std::move(*price));
   std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.fits != b.fits ? a.fits : faster(a, b); });
+                   [](const Candidate& a, const Candidate& b) { return a.fits != b.fits ? a.fits : is_faster(a, b); });
   for (Candidate& candidate : ranked) candidate.hurts = hurts_of(candidate, ranked.front());
   return ranked;
 }

@@ -1,7 +1,7 @@
 // search_layouts: which layouts of a run on so many devices fit their memory, and which of those are fastest. Bounds
 // from small Programs (search_bound.h) put the layouts in order; the first of them are lowered whole and simulated,
 // until no bound is below the worst that is kept. So the best are the best of all that were looked at, and every figure
-// is a real Program's.
+// is a real Program's. Where nothing fits, the same with more and more offloaded (offload_rungs.h).
 #pragma once
 
 #include <cstdint>
@@ -63,13 +63,15 @@ struct Candidate {
   RunConfig config;
   std::string overrides;  // behind the run's config they give this layout (layout_overrides.h)
   double seconds = 0;
-  int64_t peak_bytes = 0;  // of the rank that needs most, with what lies outside the arena
+  int64_t peak_bytes = 0;                  // of the rank that needs most, with what lies outside the arena
+  int64_t host_bytes = 0, nvme_bytes = 0;  // of the rank that has most there
+  double lacking_bytes = 0;                // of these, for which host and disks have no room
   double mfu = 0;
   double tokens_per_s_per_device = 0;
   StepParts parts;
   std::string why;                     // where its time goes
   std::string hurts;                   // against the best: the first thing that costs it
-  bool fits = true;                    // device and host, and leaves the headroom free
+  bool fits = true;                    // device, host and its disks, and leaves the headroom free
   bool fits_device = true;             // of that, the device
   MemoryFit fit = MemoryFit::fits;     // of its device, whatever the headroom
   std::string dominated;               // where its step goes (plan/prediction_interval.h)
@@ -104,8 +106,8 @@ struct SearchResult {
 // `below_seconds`.
 SearchResult search_layouts(const SearchRequest& request);
 
-// Of all layouts, with optimizer state on the host where that is all that fits, the one that needs least memory; none
-// where there is no layout at all. It may not fit.
+// Of all layouts, with as much offloaded as it takes to fit, the one that needs least memory; none where there is no
+// layout at all. It may not fit.
 std::optional<Candidate> smallest_layout(const SearchRequest& request);
 
 // The given layouts, priced whole, fastest first; those that do not fit come last.

@@ -27,28 +27,6 @@ constexpr double kSafety = 0.995;
 // Microbatches of a Program that stands for more: gradients are summed up, and stages hold more than one.
 constexpr int64_t kSeveral = 2;
 
-// The most bytes at a time when all blocks but the last have been run forward and none of them backward: blocks that
-// are added before them then only add what they hold.
-double fullest_with_all_blocks(const Program& program, int last_block) {
-  std::vector<MemoryMoment> moments = memory_moments(program);
-  double fullest = 0;
-  size_t at = 0;
-  for (const Region& region : program.regions) {
-    bool there = region.kind == RegionKind::backward;
-    for (const Op& op : region.ops) {
-      if (region.kind == RegionKind::forward && op.block == last_block) there = true;
-      if (region.kind != RegionKind::forward && op.block >= 0 && op.block < last_block) there = false;
-      if (there) fullest = std::max(fullest, static_cast<double>(moments[at].parts.total()));
-      ++at;
-    }
-  }
-  return fullest;
-}
-
-StageFigures difference(StageFigures a, const StageFigures& b) {
-  return a.add(b, -1);
-}
-
 bool defers_weights(const LayoutChoice& choice) {
   const ScheduleDef* schedule = find_schedule(choice.schedule);
   return schedule && schedule->defers_weights;
@@ -121,12 +99,21 @@ int64_t LayoutBounds::microbatches(const LayoutChoice& choice) const {
   return subject_.run.batch.sequences / (choice.microbatch * choice.mesh.dp);
 }
 
-const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t runs) {
-  LayoutChoice c = choice;
+const ModelFigures& LayoutBounds::figures(const FiguresRequest& request) {
+  FiguresRequest known = request;
+  LayoutChoice& c = known.choice;
   c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2), c.chunks = 1;
-  c.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
-  std::string key = fmt::format("{} {}", overrides_text(c), runs);
-  return once(figures_, key, [&] { return lower_figures(choice, runs); });
+  c.schedule = defers_weights(c) ? "zb-h1" : "1f1b";
+  known.folds = request.folds && subject_.spec.tied_head;
+  std::string key = fmt::format("{} {} {}", overrides_text(c), known.runs, known.folds);
+  return once(figures_, key, [&] { return lower_figures(subject_, target_, known); });
+}
+
+StageLayout LayoutBounds::stages_of(const LayoutChoice& choice) {
+  return {.shape = {static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks),
+                    static_cast<int>(microbatches(choice))},
+          .placement = find_schedule(choice.schedule)->placement,
+          .blocks = blocks(static_cast<int>(choice.stages()))};
 }
 
 const std::vector<int>& LayoutBounds::blocks(int stages) {
@@ -136,9 +123,9 @@ const std::vector<int>& LayoutBounds::blocks(int stages) {
 const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
   std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.mesh.pp, choice.chunks, microbatches(choice));
   return once(pipelines_, key, [&] {
-    PipelineShape shape{static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks),
-                        static_cast<int>(microbatches(choice))};
-    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .blocks = blocks(shape.stages()), .held = {}};
+    StageLayout stages = stages_of(choice);
+    const PipelineShape shape = stages.shape;
+    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .stages = std::move(stages), .held = {}};
     pipe.pairs = has_pairs(pipe.schedule);
     pipe.defers_weights = pipe.schedule.defers_weights();
     for (int rank = 0; rank < shape.ranks; ++rank) {
@@ -146,88 +133,19 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
       std::map<int, double> layers;
       for (int chunk = 0; chunk < shape.chunks; ++chunk) {
         held.push_back(in_flight(pipe.schedule, rank, chunk));
-        layers[chunk] = pipe.blocks[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
+        layers[chunk] = pipe.stages.blocks[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
       }
       pipe.held_at_once.push_back(
-          estimates_memory() ? kept_layers(pipe.schedule.ranks[static_cast<size_t>(rank)], layers).share_at_once() : 1);
+          estimates_memory(subject_)
+              ? kept_layers(pipe.schedule.ranks[static_cast<size_t>(rank)], layers).share_at_once()
+              : 1);
     }
     return pipe;
   });
 }
 
-// Gradients and optimizer state as other software keeps them, and what it has beside our buffers.
-void LayoutBounds::add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
-                               const std::vector<Program>& two) const {
-  if (!estimates_memory()) return;
-  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
-    const double gradients = foreign_gradients(subject_.profile), optimizer = foreign_optimizer(subject_.profile);
-    part->gradients *= gradients, part->gradient_shards *= gradients;
-    part->optimizer *= optimizer, part->optimizer_shards *= optimizer;
-  }
-  auto extra = [&](const Program& program) { return foreign_extra(program, config, subject_.profile); };
-  const bool piped = one.size() > 1;
-  double saved = extra(two.front()).saved - extra(one.front()).saved;
-  model.block.forward_to_backward += saved;
-  if (!piped) model.block.passing += saved;
-  (piped ? model.last_end : model.first_end).passing += extra(one.back()).working;
-}
-
-bool LayoutBounds::estimates_memory() const {
-  return memory_basis(&subject_.machine, &subject_.profile, subject_.spec.experts.has_value()) == MemoryBasis::estimate;
-}
-
 double LayoutBounds::outside_arena() const {
-  return subject_.machine.context_bytes + (estimates_memory() ? subject_.profile.buffer_bytes : 0);
-}
-
-// Stages of one and of two blocks; along a pipeline also a last stage of one. Where weights are gathered one block
-// ahead, only from the third block on do blocks take the same: then of two and of three.
-ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t runs) const {
-  bool piped = choice.mesh.pp > 1;
-  LayoutChoice few = choice;
-  few.mesh.pp = piped ? 2 : 1, few.chunks = 1, few.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
-  RunConfig config = with_choice(subject_.run, few);
-  config.batch.sequences = choice.microbatch * choice.mesh.dp * runs;
-  auto pricer = [&] {
-    return Pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile, subject_.expert_imbalance);
-  };
-  auto lowered = [&](int64_t first_blocks) {
-    ModelSpec spec = subject_.spec;
-    spec.layers = first_blocks + (piped ? 1 : 0);
-    if (piped) config.pipeline.layers = fmt::format("{},1", first_blocks);
-    return lower_run(config, spec, target_, Checks::none).programs.train;
-  };
-  const bool gathers = choice.mesh.zero == 3;
-  const int fewest = gathers && !piped && subject_.spec.layers > 2 ? 2 : 1;
-  std::vector<Program> one = lowered(fewest), two = lowered(fewest + 1);
-  Pricer of_one = pricer(), of_two = pricer();
-  StageFigures first = figures_of(one.front(), of_one), longer = figures_of(two.front(), of_two);
-  ModelFigures model;
-  model.block = difference(longer, first);
-  if (!piped) {
-    model.block.passing = model.block.forward_to_backward;
-    first.passing =
-        std::max(0.0, fullest_with_all_blocks(two.front(), fewest) - longer.persistent()) - model.block.passing;
-  }
-  model.first_end = first;
-  model.first_end.add(model.block, -fewest);
-  if (!piped) {
-    add_foreign(model, config, one, two);
-    return model;
-  }
-  StageFigures last = figures_of(one.back(), of_one);
-  model.last_end = difference(last, model.block);
-  // A single microbatch has given back what it held when its gradients are on their way.
-  if (runs == 1) model.block.passing = model.first_end.passing = model.last_end.passing = 0;
-  if (gathers)
-    for (StageFigures* part : {&model.block, &model.first_end, &model.last_end})
-      part->forward_alone = part->backward_alone = part->weight_alone = 0;
-  model.message = std::min(first.forward.arrives_after, last.backward.arrives_after);
-  model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
-  // With gradients in shards, those of the head and of the one block are on their way at the same time.
-  if (choice.mesh.zero < 2) model.last_scratch = scratch_of(one.back(), last);
-  add_foreign(model, config, one, two);
-  return model;
+  return subject_.machine.context_bytes + (estimates_memory(subject_) ? subject_.profile.buffer_bytes : 0);
 }
 
 const UnitTimes* PairFigures::find(const std::string& actions) const {
@@ -253,8 +171,10 @@ const PairFigures& LayoutBounds::pair_figures(const LayoutChoice& choice) {
   LayoutChoice c = choice;
   c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2);
   return once(pairs_, overrides_text(c), [&] {
-    // Weights that are gathered one block ahead fill the lane at first: a second block takes longer than further ones.
-    return choice.mesh.zero == 3 ? PairFigures{} : lower_pairs(choice);
+    // Weights that come one block ahead fill the lane at first: a second block takes longer than further ones. Units of
+    // one and of two blocks send no activations away.
+    const bool alike = choice.mesh.zero < 3 && !subject_.run.offload.working_weights && !sends_activations(subject_);
+    return alike ? lower_pairs(choice) : PairFigures{};
   });
 }
 
@@ -292,27 +212,19 @@ PairFigures LayoutBounds::lower_pairs(const LayoutChoice& choice) const {
   return {.one = units(1), .two = units(2)};
 }
 
-StageFigures LayoutBounds::stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const {
-  StageFigures out;
-  out.add(model.block, blocks[static_cast<size_t>(stage)]);
-  if (stage == 0) out.add(model.first_end, 1);
-  if (static_cast<size_t>(stage) + 1 == blocks.size()) out.add(model.last_end, 1);
-  return out;
-}
-
 double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) const {
   const PipelineShape& shape = pipe.schedule.shape;
   double most = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double bytes = 0, scratch = 0;
+    double bytes = pipe.stages.has_both_ends(rank) ? -model.tied.persistent() : 0, scratch = 0;
     const double at_once = pipe.held_at_once[static_cast<size_t>(rank)];
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       int at = stage_of(shape, pipe.schedule.placement, rank, chunk);
-      StageFigures part = stage(model, pipe.blocks, at);
+      StageFigures part = model.stage(pipe.stages, at);
       bytes += part.persistent() + part.passing;
       const InFlight& held = pipe.held[static_cast<size_t>(rank)][static_cast<size_t>(chunk)];
       if (shape.ranks == 1) {  // one microbatch is counted where the most is held; beside it are the others'
-        bytes += model.block.forward_to_backward * (pipe.blocks.front() - 1) * (held.forward_to_backward - 1);
+        bytes += model.block.forward_to_backward * (pipe.stages.blocks.front() - 1) * (held.forward_to_backward - 1);
         continue;
       }
       bytes += at_once *
@@ -326,19 +238,42 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
   return kSafety * most + outside_arena();
 }
 
+// The bytes of each space. What is on its way to the update may lie where saved activations have been.
+LeastCost LayoutBounds::cost_of(double seconds, const ModelFigures& model, const Pipeline& pipe) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  LeastCost least{.seconds = kSafety * seconds, .bytes = bytes_of(model, pipe)};
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const OffloadedBytes all = model.rank(pipe.stages, rank).offloaded;
+    double held = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk)
+      held += model.stage(pipe.stages, stage_of(shape, pipe.stages.placement, rank, chunk)).offloaded.held *
+              pipe.held[static_cast<size_t>(rank)][static_cast<size_t>(chunk)].forward_to_backward;
+    least.host_bytes =
+        std::max(least.host_bytes, kSafety * (all.weights + all.optimizer + std::max(held, all.for_update)));
+    least.nvme_bytes = std::max(least.nvme_bytes, kSafety * all.nvme);
+  }
+  return least;
+}
+
+double LayoutBounds::imbalance(const LayoutChoice& choice) const {
+  return choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
+}
+
 // Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
 double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const {
-  StageFigures all = stage(model, pipe.blocks, 0);
+  StageFigures all = model.stage(pipe.stages, 0);
   double times = pipe.schedule.shape.microbatches;
   double compute = times * all.per_microbatch() + all.forward.at_last + all.backward.at_last;
   double messages = times * (all.forward.messages + all.backward.messages);
-  double beside =
-      times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
+  double at_last = all.forward.beside_at_last + all.backward.beside_at_last;
+  double beside = times * (all.forward.beside + all.backward.beside) + at_last;
+  double slowing = beside - times * (all.forward.copies + all.backward.copies);
   const Efficiencies& efficiency = subject_.machine.efficiency();
   double least_lost = 1 - std::max(efficiency.near_overlap, efficiency.far_overlap);  // of a second beside messages
-  double lost = steady() ? least_lost * std::max(0.0, beside - 2 * messages) : 0;
+  double lost = steady() ? least_lost * std::max(0.0, slowing - 2 * messages) : 0;
   double alone = times * (all.least_forward() + all.least_backward()) + all.forward.at_last + all.backward.at_last;
-  return std::max({compute + lost, alone, beside, times * all.host()}) + all.update.compute;
+  double lane = beside + all.forward.copies_at_last + all.backward.copies_at_last + all.update.beside;
+  return std::max(std::max({compute + lost, alone, beside, times * all.host()}) + all.least_update(), lane);
 }
 
 double LayoutBounds::seconds_by_sums(const ModelFigures& model, const Pipeline& pipe) const {
@@ -349,13 +284,13 @@ double LayoutBounds::seconds_by_sums(const ModelFigures& model, const Pipeline& 
   for (int rank = 0; rank < shape.ranks; ++rank) {
     double work = 0, weights = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      StageFigures part = stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk));
+      StageFigures part = model.stage(pipe.stages, stage_of(shape, pipe.schedule.placement, rank, chunk));
       work += shape.microbatches * least_per_microbatch(pipe.pairs, part);
       weights += shape.microbatches * part.least_weight();
     }
     // The last backward stands behind all others, of whichever chunk, but not behind deferred weight gradients.
     longest = std::max({longest, before + work, before + work - weights + after});
-    StageFigures own = stage(model, pipe.blocks, rank);
+    StageFigures own = model.stage(pipe.stages, rank);
     before += least_before_next(pipe.pairs, model, own);
     if (drains) after += least_after(pipe.pairs, model, own);
   }
@@ -368,7 +303,7 @@ double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipelin
                                         const PairFigures* pairs) const {
   const PipelineShape& shape = pipe.schedule.shape;
   std::vector<StageFigures> stages;
-  for (int s = 0; s < shape.stages(); ++s) stages.push_back(stage(model, pipe.blocks, s));
+  for (int s = 0; s < shape.stages(); ++s) stages.push_back(model.stage(pipe.stages, s));
   auto stage_at = [&](int rank, const Action& action) {
     return static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, action.chunk));
   };
@@ -378,11 +313,11 @@ double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipelin
     for (const Action& action : unit) at.push_back(stage_at(rank, action));
     auto [found, fresh] = known.try_emplace({letters_of(unit), at});
     if (!fresh) return found->second;
-    int blocks = pipe.blocks[at.front()];
+    int blocks = pipe.stages.blocks[at.front()];
     double compute = 0;
     for (size_t i = 0; i < unit.size(); ++i) {
       const StageFigures& part = stages[at[i]];
-      blocks = std::min(blocks, pipe.blocks[at[i]]);
+      blocks = std::min(blocks, pipe.stages.blocks[at[i]]);
       const RegionWork& work = unit[i].region == RegionKind::forward    ? part.forward
                                : unit[i].region == RegionKind::backward ? part.backward
                                                                         : part.weight;
@@ -394,19 +329,16 @@ double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipelin
   };
   std::vector<double> ends(static_cast<size_t>(shape.ranks));
   if (pairs) ends = earliest_ends(pipe.schedule, times);
-  double longest = 0, least_update = stages.front().update.compute;
+  double longest = 0, least_update = stages.front().least_update();
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double messages = 0, beside = 0, update = 0, host = 0;
-    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      const StageFigures& part = stages[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
-      for (const RegionWork* region : {&part.forward, &part.backward, &part.weight}) {
-        messages += shape.microbatches * region->messages;
-        beside += shape.microbatches * region->beside + region->beside_at_last;
-      }
-      host += shape.microbatches * part.host();
-      update += part.update.compute;
+    const StageFigures all = model.rank(pipe.stages, rank);
+    double messages = 0, beside = 0, host = shape.microbatches * all.host();
+    for (const RegionWork* region : {&all.forward, &all.backward, &all.weight}) {
+      messages += shape.microbatches * region->messages;
+      beside += shape.microbatches * region->beside + region->beside_at_last;
     }
     // Messages travel one after the other.
+    const double update = all.least_update();
     longest = std::max(longest, std::max({ends[static_cast<size_t>(rank)], messages, beside, host}) + update);
     least_update = std::min(least_update, update);
   }
@@ -418,7 +350,7 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
   Durations durations = uniform_durations(shape);
   std::vector<StageFigures> stages;
   for (int s = 0; s < shape.stages(); ++s) {
-    const StageFigures& part = stages.emplace_back(stage(model, pipe.blocks, s));
+    const StageFigures& part = stages.emplace_back(model.stage(pipe.stages, s));
     auto at = static_cast<size_t>(s);
     // Of an end alone, which is what Programs of one and of two blocks leave of it, it may be less than nothing.
     durations.forward[at] = std::max(0.0, part.least_forward());
@@ -429,12 +361,11 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
   TimedSchedule timed = simulate_schedule(pipe.schedule, durations);
   double longest = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double update = 0, beside = 0, at_last = 0, host = 0;
-    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      const StageFigures& part = stages[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
-      update += part.update.compute, host += shape.microbatches * part.host();
-      for (const RegionWork* work : {&part.forward, &part.backward, &part.weight})
-        beside += shape.microbatches * work->beside + work->beside_at_last, at_last += work->beside_at_last;
+    const StageFigures all = model.rank(pipe.stages, rank);
+    double beside = 0, at_last = 0, copies_at_last = 0, host = shape.microbatches * all.host();
+    for (const RegionWork* work : {&all.forward, &all.backward, &all.weight}) {
+      beside += shape.microbatches * work->beside + work->beside_at_last, at_last += work->beside_at_last;
+      copies_at_last += work->copies_at_last;
     }
     const auto& actions = timed.ranks[static_cast<size_t>(rank)];
     // What travels for the last microbatch only cannot leave before that has begun to run backward.
@@ -442,7 +373,7 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
       return t.action.region != RegionKind::forward && t.action.microbatch == shape.microbatches - 1;
     });
     double end = std::max({actions.back().end, beside, last->start + at_last, host});
-    longest = std::max(longest, end + update);
+    longest = std::max({longest, end + all.least_update(), beside + copies_at_last + all.update.beside});
   }
   return longest;
 }
@@ -454,41 +385,51 @@ ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
   alike.mesh.zero = alike.mesh.zero_ranks = 0;
   alike.schedule = "1f1b", alike.chunks = 1;
   alike.mesh.dp = std::min(choice.mesh.dp, 2 * expert_mesh_of(choice.mesh).dp);
-  ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
+  ModelFigures model = figures({.choice = alike,
+                                .runs = std::min(kSeveral, microbatches(choice)),
+                                .folds = find_schedule(choice.schedule)->placement == StagePlacement::v});
   // As many more or fewer ranks share as the choice has.
   const double more = static_cast<double>(choice.shards()) / static_cast<double>(alike.shards());
-  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
-    if (choice.mesh.zero >= 1) part->optimizer = part->optimizer_shards / more;
+  for (StageFigures* part : model.all_parts()) {
+    OffloadedBytes& away = part->offloaded;
+    if (choice.mesh.zero >= 1) {
+      part->optimizer = part->optimizer_shards / more;
+      away.optimizer = away.optimizer_shards / more, away.nvme = away.nvme_shards / more;
+    }
     if (choice.mesh.zero >= 2) part->gradients = part->gradient_shards / more;
     if (choice.mesh.zero == 3) part->weights = part->weight_shards / more;
     // Shards of gradients and weights that pass are left out.
     if (choice.mesh.zero >= 2) part->passing = choice.mesh.pp == 1 ? part->forward_to_backward : 0;
+    away.for_update = 0;
     part->update = {};
-    for (RegionWork* work : {&part->forward, &part->backward, &part->weight})
-      work->beside = work->beside_at_last = work->at_last = 0;
+    // What every rank copies between its spaces is left, but weights that ZeRO sends as shards.
+    for (RegionWork* work : {&part->forward, &part->backward, &part->weight}) {
+      work->beside = work->copies;
+      work->beside_at_last = work->copies_at_last = work->at_last = 0;
+    }
   }
   if (choice.mesh.zero >= 2) model.first_scratch = model.last_scratch = 0;
   return model;
 }
 
 // Neither the microbatch, nor what is computed again, nor the order of work changes what stays from step to step.
-double LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
+LeastCost LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
   LayoutChoice plain = choice;
   if (microbatches(choice) > 1) plain.microbatch = 1;  // gradients of a single microbatch do not stay
-  plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
+  plain.recompute = "full";
   plain.mesh.sequence_parallel = false;
-  ModelFigures model = coarse_figures(plain);
-  PipelineShape shape{static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks), 1};
-  const ScheduleDef* schedule = find_schedule(choice.schedule);
-  const std::vector<int>& counts = blocks(shape.stages());
-  double most = 0;
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    double bytes = 0;
-    for (int chunk = 0; chunk < shape.chunks; ++chunk)
-      bytes += stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)).persistent();
-    most = std::max(most, bytes);
+  const ModelFigures model = coarse_figures(plain);
+  const StageLayout stages = stages_of(choice);
+  LeastCost most;
+  for (int rank = 0; rank < stages.shape.ranks; ++rank) {
+    const StageFigures all = model.rank(stages, rank);
+    most.bytes = std::max(most.bytes, all.persistent());
+    most.host_bytes = std::max(most.host_bytes, all.offloaded.weights + all.offloaded.optimizer);
+    most.nvme_bytes = std::max(most.nvme_bytes, all.offloaded.nvme);
   }
-  return kSafety * most + outside_arena();
+  return {.bytes = kSafety * most.bytes + outside_arena(),
+          .host_bytes = kSafety * most.host_bytes,
+          .nvme_bytes = kSafety * most.nvme_bytes};
 }
 
 // By the Programs of one sequence at once: what is held grows with the number of sequences.
@@ -496,8 +437,10 @@ double LayoutBounds::bytes_by_one_sequence(const LayoutChoice& choice) {
   LayoutChoice one = choice;
   one.microbatch = 1;
   ModelFigures model = coarse_figures(one);
-  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end})
+  for (StageFigures* part : model.all_parts()) {
     part->forward_to_backward *= static_cast<double>(choice.microbatch);
+    part->offloaded.held *= static_cast<double>(choice.microbatch);
+  }
   if (choice.mesh.pp == 1) {
     model.block.passing *= static_cast<double>(choice.microbatch);
     model.first_end.passing = -model.block.passing;
@@ -507,16 +450,19 @@ double LayoutBounds::bytes_by_one_sequence(const LayoutChoice& choice) {
 }
 
 LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
-  const double there = subject_.machine.device.memory_bytes;
-  if (double bytes = persistent_bytes(choice); bytes > there) return {.bytes = bytes};
+  const Machine& machine = subject_.machine;
+  const double there = machine.device.memory_bytes;
+  const LeastCost stays = persistent_bytes(choice);
+  if (stays.bytes > there || stays.host_bytes > machine.host_bytes_of(choice.devices()) ||
+      stays.nvme_bytes > machine.nvme_bytes_of(choice.devices()))
+    return stays;
   bool several = microbatches(choice) > 1;
   if (choice.microbatch > 1 && several)
     if (double bytes = bytes_by_one_sequence(choice); bytes > there) return {.bytes = bytes};
   ModelFigures model = coarse_figures(choice);
   const Pipeline& pipe = pipeline(choice);
-  LeastCost cost{.seconds = seconds_by_sums(model, pipe), .bytes = bytes_of(model, pipe)};
-  cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
-  return cost;
+  double seconds = std::max(seconds_by_sums(model, pipe), seconds_beside(model, pipe));
+  return cost_of(imbalance(choice) * seconds, model, pipe);
 }
 
 // Messages beside compute travel one after the other.
@@ -524,12 +470,10 @@ double LayoutBounds::seconds_beside(const ModelFigures& model, const Pipeline& p
   const PipelineShape& shape = pipe.schedule.shape;
   double longest = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
+    const StageFigures all = model.rank(pipe.stages, rank);
     double beside = 0;
-    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      StageFigures part = stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk));
-      for (const RegionWork* work : {&part.forward, &part.backward, &part.weight})
-        beside += shape.microbatches * work->beside + work->beside_at_last;
-    }
+    for (const RegionWork* work : {&all.forward, &all.backward, &all.weight})
+      beside += shape.microbatches * work->beside + work->beside_at_last;
     longest = std::max(longest, beside);
   }
   return longest;
@@ -540,24 +484,25 @@ double LayoutBounds::seconds_beside(const ModelFigures& model, const Pipeline& p
 LeastCost LayoutBounds::sent_bound(const LayoutChoice& choice) {
   LayoutChoice plain = choice;
   plain.microbatch = 1, plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
-  const ModelFigures& model = figures(plain, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
-  return {.seconds = kSafety * imbalance * seconds_beside(model, pipe), .bytes = bytes_of(model, pipe)};
+  const ModelFigures& model =
+      figures({.choice = plain, .runs = std::min(kSeveral, microbatches(choice)), .folds = pipe.stages.folds()});
+  return cost_of(imbalance(choice) * seconds_beside(model, pipe), model, pipe);
 }
 
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close) {
-  const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
+  const ModelFigures& model =
+      figures({.choice = choice, .runs = std::min(kSeveral, microbatches(choice)), .folds = pipe.stages.folds()});
   const PairFigures* pairs = pipe.pairs && close == Closeness::walked ? &pair_figures(choice) : nullptr;
   double seconds = pipe.pairs            ? seconds_with_pairs(model, pipe, pairs)
                    : choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe)
                                          : seconds_on_stages(model, pipe);
-  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
-  return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
+  return cost_of(imbalance(choice) * seconds, model, pipe);
 }
 
 LeastCost LayoutBounds::bound(const LayoutChoice& choice, Closeness close) {
+  if (sends_activations(subject_) && !may_send(blocks(static_cast<int>(choice.stages())))) return nowhere();
   if (close == Closeness::coarse) return coarse_bound(choice);
   return close == Closeness::sent ? sent_bound(choice) : tight_bound(choice, close);
 }

@@ -15,22 +15,26 @@
 #include <string>
 #include <vector>
 
-#include "cost/machine.h"
-#include "cost/software_profile.h"
 #include "ir/graph.h"
-#include "ir/plan.h"
 #include "schedule/check.h"
 #include "schedule/pipeline.h"
 #include "schedule/unit_walk.h"
+#include "search/model_figures.h"
 #include "search/search_space.h"
-#include "search/stage_figures.h"
 
 namespace sextant {
 
 struct LeastCost {
   double seconds = 0;
-  double bytes = 0;  // of the rank that needs most, with what lies outside the arena
+  double bytes = 0;                       // of the rank that needs most, with what lies outside the arena
+  double host_bytes = 0, nvme_bytes = 0;  // of the rank that has most there
 };
+
+// Of a layout that cannot be made.
+constexpr double kNever = 1e300;
+constexpr LeastCost nowhere() {
+  return {.seconds = kNever, .bytes = kNever};
+}
 
 enum class Closeness : uint8_t {
   coarse,  // from Programs that many layouts share (two data-parallel ranks stand for all): compute alone
@@ -38,13 +42,6 @@ enum class Closeness : uint8_t {
            // every microbatch sends
   tight,   // from Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too
   walked,  // the same, with each kind of unit walked where forwards run beside backwards
-};
-
-// Blocks and ends of one way to compute them.
-struct ModelFigures {
-  StageFigures block, first_end, last_end;
-  double message = 0;                          // seconds from the end of a stage's region until another may begin
-  double first_scratch = 0, last_scratch = 0;  // bytes beside what is held, on the first and the last stage of several
 };
 
 // Of a schedule that runs forwards beside backwards: units of so many blocks on each side, by their actions.
@@ -57,25 +54,18 @@ struct PairFigures {
 // Thread-safe: what is asked twice is lowered once.
 class LayoutBounds {
  public:
-  struct Subject {
-    const RunConfig& run;  // without evaluation
-    const ModelSpec& spec;
-    const Machine& machine;
-    const SoftwareProfile& profile;
-    const Target* target = nullptr;  // null: an accelerator under the profile
-    double expert_imbalance = 1;     // as Pricer has it
-  };
+  using Subject = BoundSubject;
   explicit LayoutBounds(const Subject& subject);
 
   LeastCost bound(const LayoutChoice& choice, Closeness close);
 
  private:
-  // A schedule, how many blocks each stage has, and how many microbatches each rank holds of each chunk.
+  // A schedule, which blocks each stage has, and how many microbatches each rank holds of each chunk.
   struct Pipeline {
     PipelineSchedule schedule;
     bool pairs = false;  // whether a forward runs beside a backward
     bool defers_weights = false;
-    std::vector<int> blocks;
+    StageLayout stages;
     std::vector<std::vector<InFlight>> held;
     std::vector<double> held_at_once;  // the share of it that there is room for at any time, of each rank
   };
@@ -93,22 +83,19 @@ class LayoutBounds {
   LeastCost sent_bound(const LayoutChoice& choice);
   LeastCost tight_bound(const LayoutChoice& choice, Closeness close);
   int64_t microbatches(const LayoutChoice& choice) const;
-  // `runs`: microbatches of the Program that is lowered for them, one or several.
-  const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
+  const ModelFigures& figures(const FiguresRequest& request);
   const Pipeline& pipeline(const LayoutChoice& choice);
   const std::vector<int>& blocks(int stages);  // of each of so many stages
-  bool estimates_memory() const;               // of other software
   double outside_arena() const;                // bytes
-  void add_foreign(ModelFigures& model, const RunConfig& config, const std::vector<Program>& one,
-                   const std::vector<Program>& two) const;
-  ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
+  double imbalance(const LayoutChoice& choice) const;
+  StageLayout stages_of(const LayoutChoice& choice);
   ModelFigures coarse_figures(const LayoutChoice& choice);
   const PairFigures& pair_figures(const LayoutChoice& choice);
   PairFigures lower_pairs(const LayoutChoice& choice) const;
-  double persistent_bytes(const LayoutChoice& choice);
+  LeastCost persistent_bytes(const LayoutChoice& choice);
   double bytes_by_one_sequence(const LayoutChoice& choice);
-  StageFigures stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const;
   double bytes_of(const ModelFigures& model, const Pipeline& pipe) const;
+  LeastCost cost_of(double seconds, const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_beside(const ModelFigures& model, const Pipeline& pipe) const;
   // Whether ranks always compute: else messages may travel while the host is waited for.

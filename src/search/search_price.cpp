@@ -27,10 +27,11 @@ std::vector<NamedPart> named(const StepParts& parts) {
                              {"update", parts.update},
                              {"idle in the pipeline", parts.bubble},
                              {"waiting for the host", parts.host}};
-  for (const auto& [axes, seconds] : parts.exposed)
-    all.push_back({axes == kHostLink || axes == kNvme ? fmt::format("waiting for the {}", axes)
-                                                      : fmt::format("waiting for messages along {}", axes),
-                   seconds});
+  auto name = [](const std::string& axes) -> std::string {
+    if (axes == kHostLink) return "waiting for the host link";
+    return axes == kNvme ? "waiting for NVMe" : fmt::format("waiting for messages along {}", axes);
+  };
+  for (const auto& [axes, seconds] : parts.exposed) all.push_back({name(axes), seconds});
   return all;
 }
 
@@ -76,14 +77,16 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
                .host = rank.host,
                .exposed = rank.exposed};
   out.peak_bytes = peak_of(lowered, run, request);
-  const double on_host = static_cast<double>(largest_arena(lowered.programs, MemorySpace::host).n);
+  out.host_bytes = largest_arena(lowered.programs, MemorySpace::host).n;
+  out.nvme_bytes = largest_arena(lowered.programs, MemorySpace::nvme).n;
   out.fits_device =
       static_cast<double>(out.peak_bytes) <= request.limit_bytes.value_or(request.machine.device.memory_bytes);
-  out.fits = out.fits_device &&
-             (on_host == 0 || on_host * static_cast<double>(request.machine.devices_of_host(out.choice.devices())) <=
-                                  request.machine.host.memory_bytes);
+  const int64_t devices = out.choice.devices();
+  out.lacking_bytes = std::max(0.0, static_cast<double>(out.host_bytes) - request.machine.host_bytes_of(devices)) +
+                      std::max(0.0, static_cast<double>(out.nvme_bytes) - request.machine.nvme_bytes_of(devices));
+  out.fits = out.fits_device && out.lacking_bytes == 0;
   int64_t tokens = run.batch.sequences * run.batch.seq;
-  out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
+  out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(devices) / out.seconds;
   double peak = peak_flops(request.machine, lowered);
   if (peak > 0)
     out.mfu = out.tokens_per_s_per_device * model_flops_per_token(lowered.shape.spec, run.batch.seq).causal / peak;
@@ -102,7 +105,7 @@ void settle(Candidate& candidate, const PriceRequest& request, double token_budg
   candidate.peak_bytes = plan.peak_bytes;
   candidate.fits_device =
       static_cast<double>(plan.peak_bytes) <= request.limit_bytes.value_or(request.machine.device.memory_bytes);
-  candidate.fits = plan.fits_host() && candidate.fits_device;
+  candidate.fits = plan.fits_host() && plan.fits_nvme() && candidate.fits_device;
   if (token_budget > 0) candidate.economics = plan.economics;
 }
 

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "laws/quantity.h"
 #include "laws/run_amounts.h"
+#include "search/offload_rungs.h"
 #include "search/search.h"
 
 namespace sextant {
@@ -21,6 +22,14 @@ std::string line_of(const Candidate& candidate, bool estimate) {
   return fmt::format("{:9.4f} s {:7.1f} GB {}{:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
                      gigabytes(candidate.peak_bytes), estimate ? fmt::format("{:<8}", name_of(candidate.fit)) : "",
                      100 * candidate.mfu, candidate.tokens_per_s_per_device, candidate.overrides);
+}
+
+// What a device has outside of it.
+std::string offloaded_text(const Candidate& candidate) {
+  std::string text;
+  if (candidate.host_bytes > 0) text += fmt::format("; {:.1f} GB on the host", gigabytes(candidate.host_bytes));
+  if (candidate.nvme_bytes > 0) text += fmt::format("; {:.1f} GB on NVMe", gigabytes(candidate.nvme_bytes));
+  return text;
 }
 
 // Days and cost of the whole run, where they were asked for.
@@ -57,6 +66,8 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
   nlohmann::ordered_json json{{"overrides", candidate.overrides},
                               {"seconds", candidate.seconds},
                               {"peak_bytes", candidate.peak_bytes},
+                              {"host_bytes", candidate.host_bytes},
+                              {"nvme_bytes", candidate.nvme_bytes},
                               {"fit", name_of(candidate.fit)},
                               {"mfu", candidate.mfu},
                               {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
@@ -84,7 +95,7 @@ std::string search_text(const SearchResult& result) {
   for (size_t i = 0; i < result.best.size(); ++i) {
     const Candidate& candidate = result.best[i];
     text += fmt::format("{:3}. {}", i + 1, line_of(candidate, result.memory_interval.has_value()));
-    text += fmt::format("     {}\n", candidate.why) + run_line(candidate);
+    text += fmt::format("     {}{}\n", candidate.why, offloaded_text(candidate)) + run_line(candidate);
     if (i > 0) text += fmt::format("     hurts: {}\n", candidate.hurts);
   }
   if (result.interval) text += equals_text(result);
@@ -92,7 +103,10 @@ std::string search_text(const SearchResult& result) {
   text += "\nless memory for more time\n";
   for (const Candidate& candidate : result.pareto)
     text += "     " + line_of(candidate, result.memory_interval.has_value());
-  return text + "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
+  text += "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
+  if (std::ranges::any_of(result.best, [](const Candidate& c) { return c.config.offload.path == kPathToName; }))
+    text += fmt::format("in place of {}, name a directory on a local disk of each node\n", kPathToName);
+  return text;
 }
 
 std::string search_json(const SearchResult& result) {

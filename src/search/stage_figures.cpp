@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "exec/sim/rank_walk.h"
@@ -12,14 +13,16 @@ namespace sextant {
 namespace {
 
 void add_work(RegionWork& sum, const RegionWork& other, double times) {
-  for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside,
-                                   &RegionWork::at_last, &RegionWork::beside_at_last, &RegionWork::host})
+  for (double RegionWork::*part :
+       {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside, &RegionWork::copies, &RegionWork::at_last,
+        &RegionWork::beside_at_last, &RegionWork::copies_at_last, &RegionWork::host})
     sum.*part += times * (other.*part);
 }
 
 // Which regions touch what lies in each buffer.
 struct Touched {
   bool forward = false, backward = false, weight = false, update = false;
+  bool before_update() const { return forward || backward || weight; }
 };
 
 std::vector<Touched> touched_buffers(const Program& program) {
@@ -60,9 +63,27 @@ double add_held(const Program& program, StageFigures& out) {
   return all;
 }
 
+void add_offloaded(const Program& program, const std::vector<double>& ranks, OffloadedBytes& out) {
+  const std::vector<Touched> touched = touched_buffers(program);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    const double bytes = static_cast<double>(buffer.total_bytes()), shard = bytes / ranks[i];
+    if (buffer.space == MemorySpace::nvme) out.nvme += bytes, out.nvme_shards += shard;
+    if (buffer.space != MemorySpace::host) continue;
+    if (buffer.kind == BufferClass::weights)
+      out.weights += bytes;
+    else if (buffer.kind == BufferClass::optimizer)
+      out.optimizer += bytes, out.optimizer_shards += shard;
+    else if (touched[i].update && touched[i].before_update())
+      out.for_update += bytes;
+    else if (buffer.kind == BufferClass::saved && touched[i].forward)
+      out.held += static_cast<double>(buffer.bytes);
+  }
+}
+
 // The region by itself; what it sends arrives so long after its end.
-double walk_alone(RankWalk& walk, RegionWork& work, RegionKind kind) {
-  Action action{.region = kind, .microbatch = kAnyMicrobatch};
+double walk_alone(RankWalk& walk, RegionWork& work, const Region& region) {
+  Action action{.region = region.kind, .chunk = region.chunk, .microbatch = kAnyMicrobatch};
   UnitAlone alone = walk.alone({&action, 1});
   std::optional<double> arrives;
   for (const UnitAlone::StageMessage& message : alone.messages)
@@ -88,8 +109,7 @@ std::vector<double> zero_ranks_of(const Program& program) {
   return ranks;
 }
 
-void add_persistent(const Program& program, StageFigures& out) {
-  const std::vector<double> ranks = zero_ranks_of(program);
+void add_persistent(const Program& program, const std::vector<double>& ranks, StageFigures& out) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.space != MemorySpace::device) continue;
@@ -102,6 +122,13 @@ void add_persistent(const Program& program, StageFigures& out) {
 
 }  // namespace
 
+void OffloadedBytes::add(const OffloadedBytes& other, double times) {
+  for (double OffloadedBytes::*part :
+       {&OffloadedBytes::weights, &OffloadedBytes::optimizer, &OffloadedBytes::optimizer_shards, &OffloadedBytes::nvme,
+        &OffloadedBytes::nvme_shards, &OffloadedBytes::held, &OffloadedBytes::for_update})
+    this->*part += times * (other.*part);
+}
+
 StageFigures& StageFigures::add(const StageFigures& other, double times) {
   for (RegionWork StageFigures::*region :
        {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
@@ -112,6 +139,7 @@ StageFigures& StageFigures::add(const StageFigures& other, double times) {
         &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing,
         &StageFigures::forward_alone, &StageFigures::backward_alone, &StageFigures::weight_alone})
     this->*part += times * (other.*part);
+  offloaded.add(other.offloaded, times);
   return *this;
 }
 
@@ -120,22 +148,20 @@ StageFigures figures_of(const Program& program, Pricer& pricer) {
   RankWalk walk(program, pricer, {});
   for (const Region& region : program.regions) {
     RegionWork work = region_work(program, region, pricer);
-    switch (region.kind) {
-      case RegionKind::forward:
-        out.forward_alone = walk_alone(walk, work, region.kind), out.forward = work;
-        break;
-      case RegionKind::backward:
-        out.backward_alone = walk_alone(walk, work, region.kind), out.backward = work;
-        break;
-      case RegionKind::weight:
-        out.weight_alone = walk_alone(walk, work, region.kind), out.weight = work;
-        break;
-      case RegionKind::update:
-        out.update = work;
-        break;
+    if (region.kind == RegionKind::update) {
+      out.update = work;
+      continue;
     }
+    auto [all, alone] = region.kind == RegionKind::forward    ? std::tie(out.forward, out.forward_alone)
+                        : region.kind == RegionKind::backward ? std::tie(out.backward, out.backward_alone)
+                                                              : std::tie(out.weight, out.weight_alone);
+    alone += walk_alone(walk, work, region);
+    add_work(all, work, 1);
+    all.arrives_after = work.arrives_after;
   }
-  add_persistent(program, out);
+  const std::vector<double> ranks = zero_ranks_of(program);
+  add_persistent(program, ranks, out);
+  add_offloaded(program, ranks, out.offloaded);
   add_held(program, out);
   return out;
 }

@@ -13,6 +13,17 @@ namespace sextant {
 // Of a microbatch that is neither the first nor the last.
 constexpr int kAnyMicrobatch = -1;
 
+// Bytes outside the device's memory.
+struct OffloadedBytes {
+  double weights = 0, optimizer = 0;  // on the host
+  double optimizer_shards = 0;        // divided by the ranks among which ZeRO would
+  double nvme = 0, nvme_shards = 0;
+  // On the host: what a microbatch holds from its forward on, and what goes there for the update, all at once.
+  double held = 0, for_update = 0;
+
+  void add(const OffloadedBytes& other, double times);
+};
+
 // Of a stage, a block or an end of the model: what they take adds up.
 struct StageFigures {
   RegionWork forward, backward, weight, update;
@@ -24,11 +35,13 @@ struct StageFigures {
   // Bytes that one microbatch holds from one of its regions to another.
   double forward_to_backward = 0, forward_to_weight = 0, backward_to_weight = 0;
   double passing = 0;  // bytes beside weights, gradients and optimizer, when the most microbatches and blocks are held
+  OffloadedBytes offloaded;
 
   StageFigures& add(const StageFigures& other, double times);
   double persistent() const { return weights + gradients + optimizer; }
   double per_microbatch() const { return forward.compute + backward.compute + weight.compute; }
   double host() const { return forward.host + backward.host + weight.host; }
+  double least_update() const { return std::max(update.compute, update.beside); }
   // What each region takes at least.
   double least_forward() const { return std::max(forward.compute, forward_alone); }
   double least_backward() const { return std::max(backward.compute, backward_alone); }

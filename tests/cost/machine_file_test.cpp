@@ -245,6 +245,19 @@ TEST(MachineFile, DisksOfAHostStandAlone) {
   EXPECT_EQ(parse_machine(machine_text(disks), "toy.toml").host, disks.host);
   EXPECT_TRUE(mention(complaints_about(replaced(whole, "[level.node]", "[host]\nmemory_gb = 2\n\n[level.node]")),
                       "toy.toml", "host.link_gb_s"));
+  EXPECT_TRUE(mention(complaints_about(replaced(whole, "[level.node]", "[host]\nnvme_gb = 2\n\n[level.node]")),
+                      "toy.toml", "host.nvme_gb_s"));
+}
+
+// Devices of a node share its memory and its disks; where nothing is known of them, nothing is too large.
+TEST(MachineFile, RanksOfANodeShareItsHost) {
+  Machine machine = parse_machine(
+      replaced(std::string(kWhole), "[level.node]", "[host]\nnvme_gb_s = 2.5\nnvme_gb = 8000\n\n[level.node]"),
+      "toy.toml");
+  ASSERT_GT(machine.devices_per_node, 2);
+  EXPECT_DOUBLE_EQ(machine.nvme_bytes_of(2), 4e12);
+  EXPECT_DOUBLE_EQ(machine.nvme_bytes_of(1000), 8e12 / static_cast<double>(machine.devices_per_node));
+  EXPECT_EQ(machine.host_bytes_of(2), std::numeric_limits<double>::infinity());
 }
 
 TEST(MachineFile, TextAndBackIsTheSameMachine) {

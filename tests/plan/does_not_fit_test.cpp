@@ -43,6 +43,40 @@ TEST_F(OnSmallDevice, ThePlanHasNoTimes) {
   EXPECT_TRUE(json["run"].is_null());
 }
 
+// The device has room, and the host's memory or its disks do not.
+TEST_F(OnSmallDevice, WhatIsOffloadedHasToFitToo) {
+  machine_.device.memory_bytes = 8e10;
+  machine_.host.nvme_bytes_per_s = 1e9;
+  RunConfig run = run_;
+  run.offload.optimizer = true;
+  auto planned = [&] {
+    LoweredRun lowered = lower_run(run, spec_, planned_target(profile_));
+    return make_plan({.run = run, .lowered = lowered, .machine = &machine_, .profile = &profile_});
+  };
+  auto expect_short = [&](const std::string& of, const char* room) {
+    const RunPlan plan = planned();
+    EXPECT_FALSE(plan.fits());
+    EXPECT_TRUE(plan.fits_device());
+    EXPECT_FALSE(plan.step);
+    EXPECT_NE(plan_text(plan).find("it does not fit: the " + of), std::string::npos) << plan_text(plan);
+    nlohmann::json json = nlohmann::json::parse(plan_json(plan));
+    EXPECT_EQ(json["memory"]["fits"], false);
+    EXPECT_GT(json["memory"][room], 0);
+  };
+  const double on_host = static_cast<double>(planned().host_bytes);
+  EXPECT_TRUE(planned().fits());
+  machine_.host.memory_bytes = 0.9 * on_host;
+  expect_short("host has", "host_room_bytes");
+  machine_.host.memory_bytes = 2 * on_host;
+  run.offload.to = "nvme", run.offload.path = "disk";
+  const RunPlan in_file = planned();
+  EXPECT_TRUE(in_file.fits());
+  machine_.host.nvme_bytes = 0.9 * static_cast<double>(in_file.nvme_bytes);
+  expect_short("disks have", "nvme_room_bytes");
+  machine_.host.nvme_bytes = static_cast<double>(in_file.nvme_bytes);
+  EXPECT_TRUE(planned().fits());
+}
+
 TEST_F(OnSmallDevice, ServingHasNoTimes) {
   Serving serving =
       plan_serving({.spec = spec_, .machine = machine_, .profile = profile_, .prompt = 16, .context = 64});

@@ -288,40 +288,6 @@ TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastMemoryAndMoreDevices) {
   }
 }
 
-// First optimizer state and master weights go to the host, and where that is not enough the weights of blocks too.
-TEST(Search, PutsMoreOnTheHostUntilItFits) {
-  RunConfig plain = parse_config(
-      "[model]\narchitecture = \"llama\"\nlayers = 8\nhidden = 256\nheads = 8\nffn = 768\nvocab = 2048\n"
-      "max_seq = 64\ntied_head = true\n[batch]\nsequences = 2\nseq = 64\n",
-      "run.toml");
-  ModelSpec spec = resolve_model(plain);
-  Machine machine = small_machine(8e9);
-  machine.host = {.link_bytes_per_s = 1e10, .memory_bytes_per_s = 1e11, .memory_bytes = 1e11};
-  SoftwareProfile profile = own_profile();
-  RunConfig state = plain, streamed = plain;
-  state.offload.optimizer = state.offload.weights = true;
-  streamed.offload = {.optimizer = true, .weights = true, .working_weights = true};
-  auto least = [&](const RunConfig& run) {
-    double bytes = 1e18;
-    for (const LayoutChoice& choice : layouts_of({run, spec, machine, 1}))
-      bytes = std::min(
-          bytes, static_cast<double>(price_layout(with_choice(run, choice), {spec, machine, profile}).peak_bytes));
-    return bytes;
-  };
-  auto best_with = [&](double memory) {
-    Machine small = machine;
-    small.device.memory_bytes = memory;
-    SearchResult found =
-        search_layouts({.run = plain, .spec = spec, .machine = small, .profile = profile, .devices = 1});
-    return found.best.at(0).config.offload;
-  };
-  const double least_plain = least(plain), least_state = least(state), least_streamed = least(streamed);
-  ASSERT_LT(least_state, least_plain);
-  ASSERT_LT(least_streamed, least_state);
-  EXPECT_EQ(best_with((least_plain + least_state) / 2), state.offload);
-  EXPECT_EQ(best_with((least_state + least_streamed) / 2), streamed.offload);
-}
-
 TEST(Search, OffersNoLayoutThatIsRefusedWithWeightsOnTheHost) {
   RunConfig run = parse_config(
       "[model]\narchitecture = \"llama\"\nlayers = 4\nhidden = 64\nheads = 4\nffn = 128\nvocab = 512\nmax_seq = 64\n"

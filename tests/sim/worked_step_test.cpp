@@ -345,6 +345,40 @@ TEST(WorkedStep, WorkOfRegions) {
                .arrives_after = far_message(1) - 4 - near_all_reduce(1)});
 }
 
+// Copies between the spaces are told from messages; those of the last microbatch may end during the update, and of the
+// update's the last that is read counts.
+TEST(WorkedStep, WorkOfCopies) {
+  constexpr double kCopyStart = 1e-5;
+  Machine machine = machine_on_paper();
+  machine.host = {.link_bytes_per_s = kMega, .memory_bytes_per_s = kMega, .memory_bytes = 1e9};
+  Pricer pricer(machine, machine.tables, own_profile());
+  HandProgram hand(Mesh{{{"pp", 1}, {"dp", 2}}}, 0);
+  auto copy = [&](RegionKind kind, const std::string& path, double megabytes) {
+    ValueId from = hand.value(path + ".device", static_cast<int64_t>(megabytes * kMega)),
+            to = hand.value(path + ".host", static_cast<int64_t>(megabytes * kMega));
+    hand.program.values[static_cast<size_t>(to)].space = MemorySpace::host;
+    hand.add(kind, ops::space_copy, path, {}, {from}, {to}).lane = Lane::comm;
+    return to;
+  };
+  hand.work(backward, kWork, "a", 3);
+  hand.all_reduce(backward, "sum", "dp", 2).lane = Lane::comm;
+  copy(backward, "saved", 1);
+  copy(backward, "gradient", 4);
+  hand.program.regions[0].ops.back().runs_for = RunsFor::last_microbatch;
+  const RegionWork work = region_work(hand.program, hand.program.regions[0], pricer);
+  EXPECT_NEAR(work.compute, 3, kTiny);
+  EXPECT_NEAR(work.beside, near_all_reduce(2) + kCopyStart + 1, kTiny);
+  EXPECT_NEAR(work.copies, kCopyStart + 1, kTiny);
+  EXPECT_NEAR(work.beside_at_last, 0, kTiny);
+  EXPECT_NEAR(work.copies_at_last, kCopyStart + 4, kTiny);
+
+  copy(update, "first", 2);
+  ValueId read = copy(update, "second", 3);
+  copy(update, "behind", 5);
+  hand.work(update, kWork, "step", 3).inputs = {read};
+  EXPECT_NEAR(region_work(hand.program, hand.program.regions[1], pricer).beside, 2 * kCopyStart + 5, kTiny);
+}
+
 double attention_flops(int cp, Pricer& pricer) {
   Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", cp}, {"tp", 1}}};
   ModelSpec spec{.architecture = "llama",

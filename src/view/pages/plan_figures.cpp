@@ -49,10 +49,11 @@ std::string interval_words(const StepTime& step) {
 std::vector<PageFigure> plan_figures(const RunPlan& p) {
   std::vector<PageFigure> figures;
   if (p.device_bytes)
-    figures.push_back({p.fits_host() ? fmt::format("it {}", name_of(p.device_fit())) : "it does not fit",
-                       fmt::format("{} of {} on the fullest device", bytes_text(p.peak_bytes),
-                                   bytes_text(static_cast<int64_t>(*p.device_bytes))),
-                       p.fits() ? Mood::good : Mood::bad});
+    figures.push_back(
+        {p.fits_host() && p.fits_nvme() ? fmt::format("it {}", name_of(p.device_fit())) : "it does not fit",
+         fmt::format("{} of {} on the fullest device", bytes_text(p.peak_bytes),
+                     bytes_text(static_cast<int64_t>(*p.device_bytes))),
+         p.fits() ? Mood::good : Mood::bad});
   else
     figures.push_back({bytes_text(p.peak_bytes), "memory of the fullest rank"});
   if (p.step) {
