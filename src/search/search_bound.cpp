@@ -658,7 +658,7 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
   ModelFigures model = coarse_figures(choice);
   const Pipeline& pipe = pipeline(choice);
   LeastCost cost{.seconds = seconds_by_sums(model, pipe), .bytes = bytes_of(model, pipe)};
-  cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
+  cost.seconds *= kSafety * slowest_of(subject_.machine.efficiency(), choice.devices());
   return cost;
 }
 
@@ -685,8 +685,8 @@ LeastCost LayoutBounds::sent_bound(const LayoutChoice& choice) {
   plain.microbatch = 1, plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
   const ModelFigures& model = figures(plain, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
-  return {.seconds = kSafety * imbalance * seconds_beside(model, pipe), .bytes = bytes_of(model, pipe)};
+  double slowest = slowest_of(subject_.machine.efficiency(), choice.devices());
+  return {.seconds = kSafety * slowest * seconds_beside(model, pipe), .bytes = bytes_of(model, pipe)};
 }
 
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close) {
@@ -696,8 +696,8 @@ LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close)
   double seconds = pipe.pairs            ? seconds_with_pairs(model, pipe, pairs)
                    : choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe)
                                          : seconds_on_stages(model, pipe);
-  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
-  return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
+  double slowest = slowest_of(subject_.machine.efficiency(), choice.devices());
+  return {.seconds = kSafety * slowest * seconds, .bytes = bytes_of(model, pipe)};
 }
 
 LeastCost LayoutBounds::bound(const LayoutChoice& choice, Closeness close) {
