@@ -115,7 +115,7 @@ TEST(ProfileFile, AllThatIsWrongIsSaidAtOnce) {
   } catch (const UserError& error) {
     std::string said = error.what();
     for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
-                              "s.toml:10:1 first.drop", "s.toml:18:1 first.overlap", "s.toml:24:1 second.like",
+                              "s.toml:11:1 first.drop", "s.toml:19:1 first.overlap", "s.toml:26:1 second.like",
                               "the name of a profile further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);
