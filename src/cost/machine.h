@@ -82,9 +82,14 @@ struct Efficiencies {
   double near_overlap = 0.9;
   double far_overlap = 0.9;
   double kernel_s = 4e-6;   // lost between two kernels that depend on each other
-  double imbalance = 1.02;  // the slowest of many devices against the mean
+  double imbalance = 1.02;  // the slowest of kImbalanceDevices devices against the mean
   bool operator==(const Efficiencies&) const = default;
 };
+
+constexpr int64_t kImbalanceDevices = 64;
+
+// The slowest of so many devices against the mean: 1 of a single one, `imbalance` of kImbalanceDevices.
+double slowest_of(const Efficiencies& efficiency, int64_t devices);
 
 struct Bounds {
   double least, most;

@@ -135,6 +135,20 @@ double starts_of_quantisation(const SoftwareProfile& profile, const Op& op, cons
   return experts * (quantises_in_one_pass(profile.products) ? 1 : 2);
 }
 
+// A token's row of the embedding, or its gradient, where both are GEMMs with rows that are one at the token and zero
+// elsewhere: tokens by vocabulary, which forward writes and both read.
+std::optional<Gemm> gemm_of_lookup(const SoftwareProfile& profile, const Program& program, const Op& op) {
+  if (!profile.embedding_gemm) return std::nullopt;
+  const bool forward = op.def->name == std::string_view("embedding");
+  if (!forward && op.def->name != std::string_view("embedding_backward")) return std::nullopt;
+  const Value& weight = program[forward ? op.inputs[1] : op.inputs[2]];
+  const Value& rows = program[forward ? op.outputs[0] : op.inputs[0]];
+  double vocabulary = static_cast<double>(weight.local[0]), hidden = static_cast<double>(weight.local[1]);
+  double tokens = static_cast<double>(rows.local.count()) / hidden;
+  return forward ? Gemm{.rows = tokens, .columns = hidden, .depth = vocabulary}
+                 : Gemm{.rows = vocabulary, .columns = hidden, .depth = tokens};
+}
+
 // Where another kernel than the GEMM adds a microbatch's gradient of a weight to those before it.
 double accumulated_bytes(const SoftwareProfile& profile, const Program& program, const Op& op) {
   if (profile.accumulation_bytes == 0 || op.phase != Phase::weight_gradient || !accumulates(op)) return 0;
@@ -470,6 +484,12 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
       out.bytes += added;
       out.kernels += 1;
     }
+  } else if (std::optional<Gemm> gemm = gemm_of_lookup(profile_, program, op)) {
+    constexpr double kOneHotBytes = 2;  // of an element, written once; the GEMM reads it
+    bool forward = op.phase == Phase::forward;
+    out.kernels = forward ? 2 : 1;
+    out.seconds = gemm_seconds(machine_, efficiency_, {*gemm, 2, "bf16"});
+    if (forward) out.seconds += kOneHotBytes * gemm->rows * gemm->depth / bandwidth;
   } else {
     Passes passes = passes_of(profile_, *op.def);
     double bytes = streamed_bytes(program, op, out.bytes) * passes.bytes;

@@ -68,6 +68,7 @@ struct SoftwareProfile {
                                    // its output back into one
   bool dropout = false;
   bool separate_mask = false;      // unfused attention masks and casts its scores in kernels of their own
+  bool embedding_gemm = false;     // tokens are looked up by multiplying rows that are one at the token, else zero
   bool keeps_logits = false;       // of all tokens, so that no part of the vocabulary is multiplied twice
   bool loss_in_f32 = false;        // logits are held and read in f32
   bool loss_eager = false;         // and every step of the softmax passes over them
@@ -118,6 +119,7 @@ struct SoftwareProfile {
   std::vector<std::string> matches;     // sources of published runs that ran on it, by their beginning
   std::vector<std::string> searched;    // what those runs were found best of, as limits of a layout: "zero=0,1"
   std::string recompute = "none";       // when a row does not say
+  int interleaved_chunks = 0;           // of a rank, when a row with interleaved chunks does not say; 0: not known
   bool sequence_parallel = false;       // when a row with tensor parallelism does not say
   bool selective_is_attention = false;  // its selective recompute is of attention, not of cheap ops
   bool selective_is_half = false;       // or of every second GEMM or block

@@ -45,7 +45,7 @@ struct WrittenProfile {
   std::string attention;
   size_t elementwise = 0, products = 0, token_copies = 0, expert_gemms = 0;
   int64_t gradient_wire_bytes = 4, weight_wire_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12,
-          accumulation_bytes = 0, update_bytes = 0;
+          accumulation_bytes = 0, update_bytes = 0, interleaved_chunks = 0;
   double far_gb_s_per_node = 0;
   std::vector<std::string> overlap;
 
@@ -62,13 +62,14 @@ struct WrittenProfile {
         optimizer_bytes(profile.optimizer_bytes),
         accumulation_bytes(profile.accumulation_bytes),
         update_bytes(profile.update_bytes),
+        interleaved_chunks(profile.interleaved_chunks),
         far_gb_s_per_node(profile.far_bytes_per_s_per_node.value_or(0) / 1e9) {
     for (const Overlap& each : kOverlaps)
       if (profile.*each.flag) overlap.emplace_back(each.word);
   }
 
   std::vector<Field> fields() {
-    constexpr int64_t kMostBytes = 64;
+    constexpr int64_t kMostBytes = 64, kMostChunks = 1024;
     return {{"about", TextPlace{&profile.about}},
             {"source", TextPlace{&profile.source}},
             {"like", TextPlace{&like}},
@@ -81,6 +82,7 @@ struct WrittenProfile {
             {"repacks_attention", FlagPlace{&profile.repacks_attention}},
             {"dropout", FlagPlace{&profile.dropout}},
             {"separate_mask", FlagPlace{&profile.separate_mask}},
+            {"embedding_gemm", FlagPlace{&profile.embedding_gemm}},
             {"loss_in_f32", FlagPlace{&profile.loss_in_f32}},
             {"loss_eager", FlagPlace{&profile.loss_eager}},
             {"holds_last_logits", FlagPlace{&profile.holds_last_logits}},
@@ -118,6 +120,7 @@ struct WrittenProfile {
             {"far_is_reached", FlagPlace{&profile.far_is_reached}},
             {"far_latency_us", NumberPlace{&profile.far_latency_s, {0, 1e4}, 1, 1e6}},
             {"recompute", TextPlace{&profile.recompute}},
+            {"interleaved_chunks", CountPlace{&interleaved_chunks, 0, kMostChunks}},
             {"sequence_parallel", FlagPlace{&profile.sequence_parallel}},
             {"selective_is_attention", FlagPlace{&profile.selective_is_attention}},
             {"selective_is_half", FlagPlace{&profile.selective_is_half}}};
@@ -137,6 +140,7 @@ struct WrittenProfile {
     out.optimizer_bytes = static_cast<int>(optimizer_bytes);
     out.accumulation_bytes = static_cast<int>(accumulation_bytes);
     out.update_bytes = static_cast<int>(update_bytes);
+    out.interleaved_chunks = static_cast<int>(interleaved_chunks);
     if (far_gb_s_per_node > 0) out.far_bytes_per_s_per_node = far_gb_s_per_node * 1e9;
     for (const Overlap& each : kOverlaps) out.*each.flag = std::ranges::count(overlap, each.word) > 0;
     return out;

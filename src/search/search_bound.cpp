@@ -255,8 +255,8 @@ LeastCost LayoutBounds::cost_of(double seconds, const ModelFigures& model, const
   return least;
 }
 
-double LayoutBounds::imbalance(const LayoutChoice& choice) const {
-  return choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
+double LayoutBounds::slowest(const LayoutChoice& choice) const {
+  return slowest_of(subject_.machine.efficiency(), choice.devices());
 }
 
 // Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
@@ -462,7 +462,7 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
   ModelFigures model = coarse_figures(choice);
   const Pipeline& pipe = pipeline(choice);
   double seconds = std::max(seconds_by_sums(model, pipe), seconds_beside(model, pipe));
-  return cost_of(imbalance(choice) * seconds, model, pipe);
+  return cost_of(slowest(choice) * seconds, model, pipe);
 }
 
 // Messages beside compute travel one after the other.
@@ -487,7 +487,7 @@ LeastCost LayoutBounds::sent_bound(const LayoutChoice& choice) {
   const Pipeline& pipe = pipeline(choice);
   const ModelFigures& model =
       figures({.choice = plain, .runs = std::min(kSeveral, microbatches(choice)), .folds = pipe.stages.folds()});
-  return cost_of(imbalance(choice) * seconds_beside(model, pipe), model, pipe);
+  return cost_of(slowest(choice) * seconds_beside(model, pipe), model, pipe);
 }
 
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close) {
@@ -498,7 +498,7 @@ LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close)
   double seconds = pipe.pairs            ? seconds_with_pairs(model, pipe, pairs)
                    : choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe)
                                          : seconds_on_stages(model, pipe);
-  return cost_of(imbalance(choice) * seconds, model, pipe);
+  return cost_of(slowest(choice) * seconds, model, pipe);
 }
 
 LeastCost LayoutBounds::bound(const LayoutChoice& choice, Closeness close) {

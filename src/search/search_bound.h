@@ -87,7 +87,7 @@ class LayoutBounds {
   const Pipeline& pipeline(const LayoutChoice& choice);
   const std::vector<int>& blocks(int stages);  // of each of so many stages
   double outside_arena() const;                // bytes
-  double imbalance(const LayoutChoice& choice) const;
+  double slowest(const LayoutChoice& choice) const;
   StageLayout stages_of(const LayoutChoice& choice);
   ModelFigures coarse_figures(const LayoutChoice& choice);
   const PairFigures& pair_figures(const LayoutChoice& choice);

@@ -231,10 +231,15 @@ class Expresser {
     return expert_mesh_of(m).error;
   }
 
-  // Sources that say "interleaved" and not in how many chunks: one layer in each, or few, where stages have as many.
-  // Embedding and head count as a layer each where the layers alone cannot be dealt out.
+  // Sources that say "interleaved" and not in how many chunks: as many as the software makes by itself, else one layer
+  // in each, or few, where stages have as many. Embedding and head count as a layer each where the layers alone cannot
+  // be dealt out.
   int64_t chunks_of(int64_t pp) {
     if (row_.chunks || row_.schedule.find("interleaved") == std::string::npos) return row_.chunks.value_or(1);
+    if (run_.profile.interleaved_chunks > 0) {
+      assume(fmt::format("vpp={}", run_.profile.interleaved_chunks));
+      return run_.profile.interleaved_chunks;
+    }
     constexpr int64_t kMostAssumed = 8, kEnds = 2;
     int64_t units = run_.spec.layers % pp == 0 ? run_.spec.layers : run_.spec.layers + kEnds, chunks = 1;
     if (units % pp == 0)

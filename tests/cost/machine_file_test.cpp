@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -175,6 +176,15 @@ TEST(MachineFile, WhatIsNotFittedIsAsInTheTables) {
   EXPECT_EQ(m.tables.product, 0.8);
   EXPECT_EQ(m.efficiency().kernel_s, 2e-6);  // from [efficiency], which stands further down
   EXPECT_EQ(m.efficiency().memory, Efficiencies{}.memory);
+}
+
+// The slowest of n devices is sqrt(2 ln n) deviations from the mean: of 4,096 as many as of 64, times the root of two.
+TEST(Machine, TheSlowestOfMoreDevicesIsSlower) {
+  Efficiencies efficiency{.imbalance = 1.05};
+  EXPECT_EQ(slowest_of(efficiency, 1), 1);
+  EXPECT_NEAR(slowest_of(efficiency, 64), 1.05, 1e-12);
+  EXPECT_NEAR(slowest_of(efficiency, 4096), 1 + 0.05 * std::sqrt(2), 1e-12);
+  EXPECT_NEAR(slowest_of(efficiency, 8), 1 + 0.05 * std::sqrt(0.5), 1e-12);
 }
 
 TEST(MachineFile, ModelsWithExpertsHaveAFitOfTheirOwn) {

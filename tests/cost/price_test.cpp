@@ -98,6 +98,32 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   expect_price(price_of(hand, op, keeping), {});
 }
 
+// An embedding whose rows are looked up by a GEMM: 64 tokens, 512 words, 32 wide. The rows that are one at the token are
+// written by a kernel of their own in forward, and are there in backward.
+TEST(Price, EmbeddingsThatAreGemms) {
+  Machine machine = machine_on_paper();
+  OpDef lookup = streaming_op("embedding"), gradient = streaming_op("embedding_backward");
+  HandProgram hand(mesh(), 0);
+  ValueId tokens = hand.value("tokens", 64 * 4, ValueKind::feed, DType::i32), w = hand.value("w", 0),
+          y = hand.value("y", 64 * 32 * 2, ValueKind::activation, DType::bf16), dw = hand.value("dw", 0);
+  for (ValueId id : {w, dw}) hand.program.values[static_cast<size_t>(id)].local = LocalShape({512, 32});
+  Op look_up = hand.add(forward, lookup, "look up", {{"bytes", 1'000'000}}, {tokens, w}, {y});
+  Op back = hand.add(backward, gradient, "back", {{"bytes", 1'000'000}}, {y, tokens, w}, {dw});
+  back.phase = Phase::weight_gradient;
+  auto gemm = [&](double rows, double columns, double depth) {
+    return gemm_seconds(machine, machine.tables, {{.rows = rows, .columns = columns, .depth = depth}, 2, "bf16"});
+  };
+  SoftwareProfile profile = own_profile();
+  profile.embedding_gemm = true;
+  expect_price(price_of(hand, look_up, profile), {.seconds = gemm(64, 32, 512) + 2.0 * 64 * 512 / kMega + 2 * 0.125,
+                                                  .kernels = 2,
+                                                  .flops = 7,
+                                                  .bytes = 1e6});
+  expect_price(price_of(hand, back, profile),
+               {.seconds = gemm(512, 32, 64) + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
+  expect_price(price_of(hand, look_up), {.seconds = 1 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
+}
+
 // Software whose GEMMs do not add a microbatch's weight gradient to those before it passes over both once more.
 TEST(Price, WeightGradientsThatAnotherKernelAddsUp) {
   Machine machine = machine_on_paper();

@@ -23,6 +23,7 @@ matches = ["Paper", "Other paper :: eager"]
 attention = "flash2"
 elementwise = "jit"
 repacks_attention = true
+embedding_gemm = true
 dropout = true
 loss_in_f32 = true
 gradient_wire_bytes = 2
@@ -35,6 +36,7 @@ overlap = ["gradients", "tensor"]
 host_us_per_kernel = 7.5
 far_gb_s_per_node = 50
 recompute = "full"
+interleaved_chunks = 2
 
 [second]
 like = "first"
@@ -58,7 +60,7 @@ TEST(ProfileFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.attention, AttentionKernel::fused);
   EXPECT_EQ(first.attention_table, "flash2");
   EXPECT_EQ(first.elementwise, Elementwise::jit);
-  EXPECT_TRUE(first.repacks_attention && first.dropout && first.loss_in_f32);
+  EXPECT_TRUE(first.repacks_attention && first.embedding_gemm && first.dropout && first.loss_in_f32);
   EXPECT_EQ(first.gradient_wire_bytes, 2);
   EXPECT_EQ(first.weight_wire_bytes, 1);
   EXPECT_EQ(first.gradient_bytes, 2);
@@ -70,6 +72,7 @@ TEST(ProfileFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.host_s_per_kernel, 7.5e-6);
   EXPECT_EQ(first.far_bytes_per_s_per_node, 50e9);
   EXPECT_EQ(first.recompute, "full");
+  EXPECT_EQ(first.interleaved_chunks, 2);
 }
 
 TEST(ProfileFile, AProfileLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
@@ -112,7 +115,7 @@ TEST(ProfileFile, AllThatIsWrongIsSaidAtOnce) {
   } catch (const UserError& error) {
     std::string said = error.what();
     for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
-                              "s.toml:10:1 first.drop", "s.toml:18:1 first.overlap", "s.toml:24:1 second.like",
+                              "s.toml:11:1 first.drop", "s.toml:19:1 first.overlap", "s.toml:26:1 second.like",
                               "the name of a profile further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);

@@ -291,6 +291,16 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAGemm) {
   EXPECT_LT(hidden(fast), at_full_speed);
   EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
   EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide
+  // Where messages are cut up as well, each waits for the less of the two.
+  SoftwareProfile both_ways = hiding;
+  both_ways.overlap_tensor = true;
+  auto left = [&](const Machine& machine, const SoftwareProfile& profile) {
+    return run(split, machine, profile).ranks[0].exposed.at("tp");
+  };
+  EXPECT_NEAR(left(slow, both_ways), 0.6 * left(slow, own_profile()), 1e-9);
+  Machine at_once = machine_with_links(1e12, 1e12);
+  EXPECT_LT(left(at_once, both_ways), left(at_once, hiding));
+  EXPECT_GE(left(at_once, both_ways), 0.6 * left(at_once, hiding));
   // A reduction that stands between them for the last microbatch only does not come between them in the others.
   SoftwareProfile waiting = own_profile(), waiting_hiding = hiding;
   waiting.zero_waits = waiting_hiding.zero_waits = true;

@@ -85,6 +85,21 @@ TEST(PublishedRuns, BecomeRunsOfOurs) {
       std::string::npos);
 }
 
+// A source says that chunks are interleaved and not how many: torchtitan makes two of a rank, Megatron-LM's runs have
+// as many as there are layers for, up to eight.
+TEST(PublishedRuns, ChunksThatAreNotSaidAreTheSoftwares) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
+  auto chunks = [&](const std::string& source, const std::string& schedule) {
+    ConvertedRun run = to_run_config(row(source + ",m,llama,126,16384,128,8,53248,128256,8192,H100,512,8,8,8,,1,256,4," +
+                                         "full,bf16," + schedule + ",,32,,trust A"),
+                                     profiles);
+    EXPECT_EQ(run.why_not, "");
+    return run.run.config.pipeline.chunks;
+  };
+  EXPECT_EQ(chunks("torchtitan benchmarks/llama3_h100_202412", "interleaved-1f1b + AsyncTP"), 2);
+  EXPECT_EQ(chunks("NVIDIA Megatron-Bridge performance summary 26.", "interleaved-1f1b"), 8);
+}
+
 // As the recipes of Megatron-Bridge write them: Qwen3-235B counts embedding and loss ("account for"), DeepSeek-V3 has
 // layouts such as Et*4|(t*4|)*14tmL and Et|(tt|)*30mL.
 TEST(PublishedRuns, LayersAreDividedAsMegatronDoes) {

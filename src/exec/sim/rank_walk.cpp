@@ -80,7 +80,7 @@ double speed_beside(const OpPrice& message, const Efficiencies& efficiency) {
 }
 
 // A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
-// it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
+// it: of each that it cuts up beside the GEMMs, and all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
 double waited_seconds(const Program& program, const PricedOp& op, const PricedOp* before, const Pricer& pricer,
                       double compute_per_message) {
@@ -97,10 +97,10 @@ double waited_seconds(const Program& program, const PricedOp& op, const PricedOp
   std::optional<Message> message = local_message(program, *op.op);
   if (!message || message->between_stages() || !all_have_role(program.mesh, message->axes, AxisRole::tensor))
     return seconds;
-  if (pricer.profile().overlap_tensor) return seconds * kLeftWhenCutUp;
-  if (!pricer.profile().overlap_tensor_backward || !before || before->price.message || !independent(*before, op))
-    return seconds;
-  return seconds - std::min(seconds * speed, before->price.seconds);
+  double waited = pricer.profile().overlap_tensor ? seconds * kLeftWhenCutUp : seconds;
+  if (pricer.profile().overlap_tensor_backward && before && !before->price.message && independent(*before, op))
+    waited = std::min(waited, seconds - std::min(seconds * speed, before->price.seconds));
+  return waited;
 }
 
 // Seconds that a region computes for each second that its messages to experts take. Forward of one microbatch and

@@ -38,7 +38,7 @@ SimResult simulate(std::span<const Program> programs, Pricer& pricer, const SimO
                         std::make_move_iterator(trace.end()));
   }
   // The slowest of many devices sets the pace of all.
-  if (!programs.empty() && programs.front().mesh.world_size() > 1) result.seconds *= pricer.efficiency().imbalance;
+  if (!programs.empty()) result.seconds *= slowest_of(pricer.efficiency(), programs.front().mesh.world_size());
   return result;
 }
 
