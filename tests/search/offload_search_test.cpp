@@ -51,7 +51,7 @@ struct OffloadCase {
   std::string name, offload;
   int64_t layers, devices;
   double link;
-  bool tied = false;
+  bool tied = false, experts = false;
 };
 
 class EveryOffloadedLayout : public testing::TestWithParam<OffloadCase> {
@@ -60,7 +60,14 @@ class EveryOffloadedLayout : public testing::TestWithParam<OffloadCase> {
   const RunConfig run_ = parse_config(
       config_text(at_.layers, fmt::format("[batch]\nsequences = 8\nseq = 256\n[offload]\n{}\n", at_.offload), at_.tied),
       "run.toml");
-  const ModelSpec spec_ = resolve_model(run_);
+  const ModelSpec spec_ = [this] {
+    ModelSpec spec = resolve_model(run_);
+    if (at_.experts) {
+      spec.architecture = "mixtral";
+      spec.experts = ExpertsSpec{.count = 4, .per_token = 2, .ffn = 384, .normalise = true};
+    }
+    return spec;
+  }();
   const Machine machine_ = offloading_machine(at_.link);
   const SoftwareProfile profile_ = own_profile();
 };
@@ -110,7 +117,10 @@ INSTANTIATE_TEST_SUITE_P(
         OffloadCase{"weightsOfBlocks", "optimizer = true\nweights = true\nworking_weights = true", 6, 4, 2e9},
         OffloadCase{"all", "optimizer = true\nweights = true\nworking_weights = true\nactivations = \"block\"", 7, 2,
                     2e9, true},
-        OffloadCase{"nvme", "optimizer = true\nweights = true\nto = \"nvme\"\npath = \"disk\"", 5, 2, 1e10}),
+        OffloadCase{"nvme", "optimizer = true\nweights = true\nto = \"nvme\"\npath = \"disk\"", 5, 2, 1e10},
+        OffloadCase{"experts", "activations = \"block\"", 6, 4, 2e9, false, true},
+        OffloadCase{"allOfExperts", "optimizer = true\nweights = true\nworking_weights = true\nactivations = \"block\"",
+                    5, 4, 2e9, false, true}),
     [](const auto& info) { return info.param.name; });
 
 constexpr std::string_view kSmallBatch = "[batch]\nsequences = 2\nseq = 128\n";
