@@ -26,7 +26,8 @@ const std::vector<NamedEfficiency>& named_efficiencies() {
 // The largest of n values that are normally distributed lies about sqrt(2 ln n) standard deviations above their mean.
 double slowest_of(const Efficiencies& efficiency, int64_t devices) {
   if (devices <= 1) return 1;
-  double deviations = std::sqrt(std::log(static_cast<double>(devices)) / std::log(static_cast<double>(kImbalanceDevices)));
+  double deviations =
+      std::sqrt(std::log(static_cast<double>(devices)) / std::log(static_cast<double>(kImbalanceDevices)));
   return 1 + (efficiency.imbalance - 1) * deviations;
 }
 

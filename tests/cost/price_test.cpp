@@ -98,8 +98,8 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   expect_price(price_of(hand, op, keeping), {});
 }
 
-// An embedding whose rows are looked up by a GEMM: 64 tokens, 512 words, 32 wide. The rows that are one at the token are
-// written by a kernel of their own in forward, and are there in backward.
+// An embedding whose rows are looked up by a GEMM: 64 tokens, 512 words, 32 wide. The rows that are one at the token
+// are written by a kernel of their own in forward, and are there in backward.
 TEST(Price, EmbeddingsThatAreGemms) {
   Machine machine = machine_on_paper();
   OpDef lookup = streaming_op("embedding"), gradient = streaming_op("embedding_backward");
@@ -115,10 +115,9 @@ TEST(Price, EmbeddingsThatAreGemms) {
   };
   SoftwareProfile profile = own_profile();
   profile.embedding_gemm = true;
-  expect_price(price_of(hand, look_up, profile), {.seconds = gemm(64, 32, 512) + 2.0 * 64 * 512 / kMega + 2 * 0.125,
-                                                  .kernels = 2,
-                                                  .flops = 7,
-                                                  .bytes = 1e6});
+  expect_price(
+      price_of(hand, look_up, profile),
+      {.seconds = gemm(64, 32, 512) + 2.0 * 64 * 512 / kMega + 2 * 0.125, .kernels = 2, .flops = 7, .bytes = 1e6});
   expect_price(price_of(hand, back, profile),
                {.seconds = gemm(512, 32, 64) + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
   expect_price(price_of(hand, look_up), {.seconds = 1 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});

@@ -90,9 +90,10 @@ TEST(PublishedRuns, BecomeRunsOfOurs) {
 TEST(PublishedRuns, ChunksThatAreNotSaidAreTheSoftwares) {
   std::vector<SoftwareProfile> profiles = load_profiles();
   auto chunks = [&](const std::string& source, const std::string& schedule) {
-    ConvertedRun run = to_run_config(row(source + ",m,llama,126,16384,128,8,53248,128256,8192,H100,512,8,8,8,,1,256,4," +
-                                         "full,bf16," + schedule + ",,32,,trust A"),
-                                     profiles);
+    ConvertedRun run =
+        to_run_config(row(source + ",m,llama,126,16384,128,8,53248,128256,8192,H100,512,8,8,8,,1,256,4," +
+                          "full,bf16," + schedule + ",,32,,trust A"),
+                      profiles);
     EXPECT_EQ(run.why_not, "");
     return run.run.config.pipeline.chunks;
   };
