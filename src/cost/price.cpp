@@ -138,10 +138,9 @@ double starts_of_quantisation(const SoftwareProfile& profile, const Op& op, cons
 // A token's row of the embedding, or its gradient, where both are GEMMs with rows that are one at the token and zero
 // elsewhere: tokens by vocabulary, which forward writes and both read.
 std::optional<Gemm> gemm_of_lookup(const SoftwareProfile& profile, const Program& program, const Op& op) {
-  if (!profile.embedding_gemm) return std::nullopt;
-  const bool forward = op.def->name == std::string_view("embedding");
-  if (!forward && op.def->name != std::string_view("embedding_backward")) return std::nullopt;
-  const Value& weight = program[forward ? op.inputs[1] : op.inputs[2]];
+  if (!profile.embedding_gemm || op.def->lookup == TokenLookup::none) return std::nullopt;
+  const bool forward = op.def->lookup == TokenLookup::rows;
+  const Value& weight = program[op.inputs.back()];
   const Value& rows = program[forward ? op.outputs[0] : op.inputs[0]];
   double vocabulary = static_cast<double>(weight.local[0]), hidden = static_cast<double>(weight.local[1]);
   double tokens = static_cast<double>(rows.local.count()) / hidden;
@@ -486,7 +485,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     }
   } else if (std::optional<Gemm> gemm = gemm_of_lookup(profile_, program, op)) {
     constexpr double kOneHotBytes = 2;  // of an element, written once; the GEMM reads it
-    bool forward = op.phase == Phase::forward;
+    bool forward = op.def->lookup == TokenLookup::rows;
     out.kernels = forward ? 2 : 1;
     out.seconds = gemm_seconds(machine_, efficiency_, {*gemm, 2, "bf16"});
     if (forward) out.seconds += kOneHotBytes * gemm->rows * gemm->depth / bandwidth;

@@ -121,6 +121,9 @@ struct PassesElsewhere {
   bool operator==(const PassesElsewhere&) const = default;
 };
 
+// Whether an op finds rows of a table, its last input, by tokens, or adds up the gradients of such rows.
+enum class TokenLookup : uint8_t { none, rows, gradients };
+
 struct OpDef {
   std::string_view name;
   std::string_view contract;  // the formula, in one or two sentences
@@ -158,6 +161,7 @@ struct OpDef {
   // Softmax attention over packed q|k|v, which is input 0; where documents begin is its input of i32, if there is one.
   bool attends = false;
   bool gated = false;  // the activation of a gated MLP, forward: one half of the input times a function of the other
+  TokenLookup lookup = TokenLookup::none;
   std::vector<Example> examples;
   bool holds_inputs =
       false;  // it returns before it has read its inputs: they must stay as they are (messages under way)

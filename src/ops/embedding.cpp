@@ -26,6 +26,7 @@ const OpDef embedding{
         },
     .cost = [](const Attrs&, auto in,
                auto out) { return Cost{.read = in[0].bytes() + out[0].bytes(), .written = out[0].bytes()}; },
+    .lookup = TokenLookup::rows,
     .examples = {{.name = "small", .inputs = {i32({2, 6}), f64({8, 4})}, .integers_below = 8}},
 };
 
@@ -45,6 +46,7 @@ const OpDef embedding_backward{
         },
     .accumulate = Accumulate::supported,
     .passes = {.compiled = {1.5, 2}, .jit = {1.5, 2}, .eager = {1.5, 2}},
+    .lookup = TokenLookup::gradients,
     .examples = {{.name = "small", .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})}, .integers_below = 8},
                  {.name = "padding",
                   .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})},

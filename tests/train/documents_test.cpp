@@ -59,10 +59,10 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
 // What attention does by position: scores that fall with the distance, weights that are left out, windows.
 TEST(Documents, StripedRingsCountPositionsOfTheWholeSequence) {
   ScratchRun scratch("documents-striped");
-  for (const auto& [file, by_position] : std::vector<std::pair<const char*, std::string>>{
-           {"tiny-gpt2.toml", "model.architecture=mpt"},
-           {"tiny-gpt2.toml", "model.attention_dropout=0.2"},
-           {"tiny-llama.toml", "model.window=20"}}) {
+  for (const auto& [file, by_position] :
+       std::vector<std::pair<const char*, std::string>>{{"tiny-gpt2.toml", "model.architecture=mpt"},
+                                                        {"tiny-gpt2.toml", "model.attention_dropout=0.2"},
+                                                        {"tiny-llama.toml", "model.window=20"}}) {
     auto losses = [&](const std::string& out, std::vector<std::string> all) {
       all.insert(all.end(), {"data.mask_documents=true", by_position});
       scratch.run(out, settings(all), file);
