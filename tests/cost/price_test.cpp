@@ -102,7 +102,8 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
 // are written by a kernel of their own in forward, and are there in backward.
 TEST(Price, EmbeddingsThatAreGemms) {
   Machine machine = machine_on_paper();
-  OpDef lookup = streaming_op("embedding"), gradient = streaming_op("embedding_backward");
+  OpDef lookup = streaming_op("lookup"), gradient = streaming_op("gradient");
+  lookup.lookup = TokenLookup::rows, gradient.lookup = TokenLookup::gradients;
   HandProgram hand(mesh(), 0);
   ValueId tokens = hand.value("tokens", 64 * 4, ValueKind::feed, DType::i32), w = hand.value("w", 0),
           y = hand.value("y", 64 * 32 * 2, ValueKind::activation, DType::bf16), dw = hand.value("dw", 0);
