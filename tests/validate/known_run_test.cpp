@@ -75,11 +75,13 @@ TEST(KnownRuns, MegaScalesLadderIsMet) {
 }
 
 // Meta's three measurements (arXiv 2407.21783, table 4), from published tables and facts alone, and fitted on other
-// runs, of which none has sequences near the longest here.
+// runs. None of those has sequences of 131,072 tokens: there the fit is 9.3 % too fast, a known shortfall, and is held
+// to not getting worse.
 TEST(KnownRuns, LlamaThreeIsNear) {
   for (const KnownRunResult& run : plan_known_runs(read_known_runs("llama3-405b"), load_interval_model())) {
     EXPECT_LT(std::abs(run.tables_error()), 0.08) << run.run.name;
-    EXPECT_LT(std::abs(run.fitted_error()), 0.1) << run.run.name;
+    const double most = run.run.name.ends_with("131k") ? 0.095 : 0.075;
+    EXPECT_LT(std::abs(run.fitted_error()), most) << run.run.name;
   }
 }
 
