@@ -27,11 +27,12 @@ void check_name(const RunConfig& run, Complaints& complaints) {
                    {.got = "got " + toml_quoted(run.name), .expected = "a name for a directory, without '/'"});
 }
 
-// Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, sequence parallelism each
-// into tp.
+// Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, stripes into cp, sequence
+// parallelism each into tp.
 void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  int64_t pieces = mesh.cp > 1 && mesh.context == "ring" ? 2 * mesh.cp : mesh.cp;
+  bool zigzag = mesh.cp > 1 && mesh.context == "ring" && ring_order_of(run, spec) == RingOrder::zigzag;
+  int64_t pieces = zigzag ? 2 * mesh.cp : mesh.cp;
   bool experts_split = spec.experts && mesh.etp > 0 && mesh.etp < mesh.tp;  // they take a part of the tokens each
   if (mesh.sequence_parallel || experts_split) pieces *= mesh.tp;
   if (run.batch.seq % pieces != 0)

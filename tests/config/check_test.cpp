@@ -260,6 +260,7 @@ TEST(Check, Mesh) {
             "expected a layer or more in every chunk but the first and the last");
   EXPECT_EQ(complaint_about({"mesh.cp=3"}),
             "command line: mesh.cp=3: seq 64 cannot be cut into 6 equal pieces; expected a multiple of 6");
+  EXPECT_EQ(complaint_about({"mesh.cp=3", "batch.seq=63", "mesh.ring_order=striped"}), "");
   EXPECT_EQ(complaint_about({"mesh.tp=3"}).substr(0, 67),
             "command line: mesh.tp=3: 4 heads cannot be shared by 3 ranks; expec");
   EXPECT_EQ(complaint_about({"mesh.zero=1", "mesh.dp=4", "mesh.zero_ranks=3"}),

@@ -91,7 +91,7 @@ TEST(RingBalance, StripesShareDocumentsEvenly) {
       }
     fmt::print("  {} ranks: the busiest has {:.3f} times the mean work in zigzag order, {:.3f} times as stripes\n",
                ranks, busiest[0] / even[0], busiest[1] / even[1]);
-    EXPECT_GT(busiest[0] / even[0], 1.05);
+    EXPECT_GT(busiest[0] / even[0], ranks == 2 ? 1.05 : 1.4);
     EXPECT_LT(busiest[1] / even[1], 1.01);
   }
 }
