@@ -79,8 +79,8 @@ def run_sextant(arguments, config, out):
         return None
     metrics = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
     late = sorted(m["step_s"] for m in metrics[len(metrics) // 2:])
-    return {"step_s": late[len(late) // 2], "first_step_s": first, "peak_bytes": metrics[-1]["arena_bytes"], "settings": arguments.overrides,
-            "losses": [m["loss"] for m in metrics]}
+    return {"step_s": late[len(late) // 2], "first_step_s": first, "peak_bytes": metrics[-1]["arena_bytes"],
+            "settings": [setting.replace(f"{REPOSITORY}/", "") for setting in arguments.overrides], "losses": [m["loss"] for m in metrics]}
 
 
 def run_torch(arguments, shape, tokens, mode, options=()):

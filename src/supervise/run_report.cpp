@@ -1,6 +1,7 @@
 #include "supervise/run_report.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "ckpt/checkpoints.h"
+#include "ckpt/model_directory.h"
 #include "laws/economics.h"
 
 namespace sextant {
@@ -29,6 +32,14 @@ void for_each_metrics_line(const fs::path& out, Take take) {
     if (json.is_object() && json.contains("step") && json["step"].is_number_integer())
       take(json["step"].get<int64_t>(), json);
   }
+}
+
+// When a checkpoint's directory got its name, which it has only once all of it is on disk.
+std::optional<WallTime> time_saved(const Checkpoint& checkpoint) {
+  struct stat status = {};
+  if (::stat(checkpoint.path.c_str(), &status) != 0) return std::nullopt;
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(status.st_ctim.tv_sec) +
+                                                                 std::chrono::nanoseconds(status.st_ctim.tv_nsec)));
 }
 
 double milliseconds_kept(double seconds) {
@@ -88,6 +99,20 @@ double productive_seconds(const fs::path& out, int64_t after) {
     if (step > after && line.contains("step_s") && line["step_s"].is_number()) sum += line["step_s"].get<double>();
   });
   return sum;
+}
+
+std::optional<WallTime> last_step_time(const fs::path& out) {
+  std::error_code error;
+  fs::file_time_type written = fs::last_write_time(out / "metrics.jsonl", error);
+  if (error) return std::nullopt;
+  return std::chrono::time_point_cast<WallTime::duration>(fs::file_time_type::clock::to_sys(written));
+}
+
+std::optional<WallTime> last_progress(const fs::path& out, const RunConfig& run) {
+  std::optional<WallTime> last = last_step_time(out);
+  if (run.checkpoint.background) return last;  // the next step began while it was written
+  std::optional<Checkpoint> newest = latest_checkpoint(out, kRunStateFile);
+  return std::max(last, newest ? time_saved(*newest) : std::nullopt);
 }
 
 int64_t RunReport::failures() const {

@@ -41,6 +41,10 @@ struct RunReport {
 int64_t last_metrics_step(const std::filesystem::path& out);
 double productive_seconds(const std::filesystem::path& out, int64_t after);
 
+// When the last step in `out` ended, or the checkpoint behind it that held up the next; nothing where there is none.
+std::optional<WallTime> last_step_time(const std::filesystem::path& out);
+std::optional<WallTime> last_progress(const std::filesystem::path& out, const RunConfig& run);
+
 std::string report_text(const RunReport& report, const RunConfig& run);
 nlohmann::ordered_json report_json(const RunReport& report, const RunConfig& run);
 nlohmann::ordered_json lost_json(const LostSeconds& lost);

@@ -56,14 +56,6 @@ WallTime wall_now() {
   return std::chrono::system_clock::now();
 }
 
-// When metrics.jsonl was last written: the end of a step.
-std::optional<WallTime> last_step_time(const fs::path& out) {
-  std::error_code error;
-  fs::file_time_type written = fs::last_write_time(out / "metrics.jsonl", error);
-  if (error) return std::nullopt;
-  return std::chrono::time_point_cast<WallTime::duration>(fs::file_time_type::clock::to_sys(written));
-}
-
 class Supervisor {
  public:
   explicit Supervisor(const SuperviseRequest& request)
@@ -261,8 +253,8 @@ class Supervisor {
     WallTime failing_since = attempt.ended;
     if (attempt.trained) {
       failing_since = *attempt.trained;
-      if (auto step = last_step_time(out_); step && *step > failing_since)
-        failing_since = std::min(*step, attempt.ended);
+      if (auto progress = last_progress(out_, request_.run); progress && *progress > failing_since)
+        failing_since = std::min(*progress, attempt.ended);
     }
     if (attempt.trained)
       outage_ = {.detecting = seconds_between(failing_since, attempt.ended)};

@@ -1,7 +1,5 @@
 #include "exec/cpu/cpu_bound.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -25,40 +23,8 @@
 
 namespace sextant {
 
-namespace {
-
-std::byte* map_zero_pages(int64_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* at = ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED)
-    throw RunError("memory", fmt::format("cannot allocate {} for the arena", human(Bytes{bytes})),
-                   "use a smaller batch.microbatch or batch.seq, or train.recompute = \"full\"");
-  ::madvise(at, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  return static_cast<std::byte*>(at);
-}
-
-void unmap_pages(std::byte* at, int64_t bytes) {
-  if (at) ::munmap(at, static_cast<size_t>(bytes));
-}
-
-}  // namespace
-
 HostArena::HostArena(int64_t bytes, int64_t host_bytes, const FileSpace& file)
-    : file_(file.bytes > 0 ? std::make_unique<NvmeFile>(file) : nullptr), bytes_(bytes), host_bytes_(host_bytes) {
-  data_ = map_zero_pages(bytes);
-  try {
-    host_data_ = map_zero_pages(host_bytes);
-  } catch (...) {
-    unmap_pages(data_, bytes);
-    throw;
-  }
-}
-
-HostArena::~HostArena() {
-  file_.reset();
-  unmap_pages(data_, bytes_);
-  unmap_pages(host_data_, host_bytes_);
-}
+    : pages_(bytes), host_pages_(host_bytes), file_(file.bytes > 0 ? std::make_unique<NvmeFile>(file) : nullptr) {}
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "exec/cpu/lane_thread.h"
 #include "exec/cpu/wire.h"
 #include "exec/executor.h"
+#include "exec/host_pages.h"
 #include "exec/nvme_file.h"
 
 namespace sextant {
@@ -17,21 +18,17 @@ class HostArena final : public Arena {
  public:
   // RunError when there is too little memory; the errors of NvmeFile.
   explicit HostArena(int64_t bytes, int64_t host_bytes = 0, const FileSpace& file = {});
-  ~HostArena() override;
-  HostArena(const HostArena&) = delete;
-  HostArena& operator=(const HostArena&) = delete;
 
-  int64_t bytes() const override { return bytes_; }
-  int64_t host_bytes() const override { return host_bytes_; }
+  int64_t bytes() const override { return pages_.bytes(); }
+  int64_t host_bytes() const override { return host_pages_.bytes(); }
   int64_t nvme_bytes() const override { return file_ ? file_->bytes() : 0; }
-  std::byte* data() const { return data_; }
-  std::byte* host_data() const { return host_data_; }
+  std::byte* data() const { return pages_.data(); }
+  std::byte* host_data() const { return host_pages_.data(); }
   NvmeFile* file() const { return file_.get(); }  // null where nothing is kept in one
 
  private:
+  HostPages pages_, host_pages_;
   std::unique_ptr<NvmeFile> file_;
-  std::byte *data_ = nullptr, *host_data_ = nullptr;
-  int64_t bytes_, host_bytes_;
 };
 
 // What the bound Programs of a rank share: its threads, and its ways to the other ranks.

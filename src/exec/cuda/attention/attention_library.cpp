@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -38,6 +39,14 @@ std::string version_text(size_t version) {
 void* open_library() {
   static void* const library = fe::cudnn_dlhandle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   return library;
+}
+
+// What cuDNN says is missing, without the pages about each of its engines that follow behind a ruler.
+std::string first_line(const std::string& message) {
+  std::string line = message.substr(0, message.find('\n'));
+  line.erase(line.find_last_not_of('_') + 1);
+  if (std::string_view rest = " for "; line.ends_with(rest)) line.erase(line.size() - rest.size());
+  return line;
 }
 
 // The numbers by which a plan's tensors are found when it runs.
@@ -260,7 +269,7 @@ struct AttentionLibrary::Opened {
   std::unique_ptr<AttentionPlan> build(const GraphWriter& writer, const Write& write, std::string& why) const {
     fe::graph::Graph& graph = *writer.graph;
     auto good = [&why](fe::error_t status) {
-      if (status.is_bad()) why = status.get_message();
+      if (status.is_bad()) why = first_line(status.get_message());
       return !status.is_bad();
     };
     try {

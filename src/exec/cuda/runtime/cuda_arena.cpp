@@ -2,24 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "base/error.h"
+#include "base/threads.h"
 #include "base/units.h"
 #include "exec/cuda/runtime/check.h"
 
 namespace sextant {
 
-CudaArena::CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes, const FileSpace& file)
+CudaArena::CudaArena(const CudaDevice& device, int64_t bytes, int64_t host_bytes, const FileSpace& file,
+                     int host_threads)
     : device_(device),
       file_(file.bytes > 0 ? std::make_unique<NvmeFile>(file) : nullptr),
       bytes_(bytes),
-      host_bytes_(host_bytes) {
+      host_pages_(host_bytes) {
   device.use();
-  // The device first: locking much of the host's memory takes a minute, which a run that does not fit need not wait
-  // for.
+  // The device first: a run that does not fit there need not wait for the host's pages.
   if (bytes > 0) allocate_on_device();
-  if (host_bytes > 0) allocate_host();
+  if (host_bytes > 0) lock_host_pages(host_threads);
 }
 
 void CudaArena::allocate_on_device() {
@@ -38,24 +37,24 @@ void CudaArena::allocate_on_device() {
   check_cuda(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes_), device_.stream()), "clearing the arena");
 }
 
-void CudaArena::allocate_host() {
-  void* at = nullptr;
-  cudaError_t status = cudaHostAlloc(&at, static_cast<size_t>(host_bytes_), cudaHostAllocPortable);
-  if (status != cudaSuccess) {
-    if (data_) cudaFree(data_);
-    throw RunError("memory",
-                   fmt::format("cannot lock {} of the host's memory for what is offloaded: {}",
-                               human(Bytes{host_bytes_}), cudaGetErrorString(status)),
-                   "raise the limit of locked memory (ulimit -l), use a machine with more memory, or turn offload off");
-  }
-  host_data_ = static_cast<std::byte*>(at);
-  std::memset(host_data_, 0, static_cast<size_t>(host_bytes_));
+// Pages are there before they are locked: the driver would ask for them one by one, on one thread.
+void CudaArena::lock_host_pages(int host_threads) {
+  ThreadTeam team(host_threads);
+  host_pages_.touch(team);
+  cudaError_t status =
+      cudaHostRegister(host_pages_.data(), static_cast<size_t>(host_pages_.bytes()), cudaHostRegisterPortable);
+  if (status == cudaSuccess) return;
+  if (data_) cudaFree(data_);
+  throw RunError("memory",
+                 fmt::format("cannot lock {} of the host's memory for what is offloaded: {}",
+                             human(Bytes{host_pages_.bytes()}), cudaGetErrorString(status)),
+                 "raise the limit of locked memory (ulimit -l), use a machine with more memory, or turn offload off");
 }
 
 CudaArena::~CudaArena() {
   cudaSetDevice(device_.index());
   file_.reset();
-  if (host_data_) cudaFreeHost(host_data_);
+  if (host_pages_.data()) cudaHostUnregister(host_pages_.data());
   if (data_) cudaFree(data_);
 }
 

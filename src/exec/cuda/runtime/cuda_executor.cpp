@@ -90,7 +90,7 @@ class CudaExecutor final : public Executor {
     return target;
   }
   std::unique_ptr<Arena> allocate(int64_t bytes, int64_t host_bytes, const FileSpace& file) override {
-    return std::make_unique<CudaArena>(device_, bytes, host_bytes, file);
+    return std::make_unique<CudaArena>(device_, bytes, host_bytes, file, host_threads_);
   }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_unsupported(program);

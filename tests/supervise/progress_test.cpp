@@ -1,0 +1,67 @@
+// When a run last made progress, by its files: where the time of an interruption begins.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ckpt/checkpoints.h"
+#include "ckpt/model_directory.h"
+#include "supervise/run_report.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class LastProgress : public testing::Test {
+ protected:
+  LastProgress() { fs::create_directories(out_); }
+  ~LastProgress() override { fs::remove_all(out_); }
+
+  void step_ended(WallTime when) const {
+    std::ofstream(out_ / "metrics.jsonl") << "{}\n";
+    fs::last_write_time(out_ / "metrics.jsonl", fs::file_time_type::clock::from_sys(when));
+  }
+  // As a checkpoint is saved: its files are older than its name.
+  void saved(int64_t step) const {
+    fs::path at = checkpoint_path(out_, step), staged = out_ / "staged";
+    fs::create_directories(staged);
+    std::ofstream(staged / kRunStateFile) << "{}\n";
+    fs::last_write_time(staged / kRunStateFile, fs::file_time_type::clock::from_sys(now_ - 50s));
+    fs::rename(staged, at);
+  }
+  std::optional<WallTime> found(bool background) const {
+    RunConfig run;
+    run.checkpoint.background = background;
+    return last_progress(out_, run);
+  }
+
+  fs::path out_ = fs::temp_directory_path() / ("sextant-progress-" + std::to_string(::getpid()));
+  WallTime now_ = std::chrono::system_clock::now();
+};
+
+TEST_F(LastProgress, IsNothingBeforeAnything) {
+  EXPECT_FALSE(found(true));
+  EXPECT_FALSE(found(false));
+}
+
+TEST_F(LastProgress, IsTheEndOfTheLastStep) {
+  saved(1);
+  step_ended(now_ + 70s);
+  EXPECT_EQ(found(true), now_ + 70s);
+  EXPECT_EQ(found(false), now_ + 70s);
+}
+
+TEST_F(LastProgress, IsTheCheckpointThatStepsWaitedFor) {
+  step_ended(now_ - 60s);
+  EXPECT_EQ(found(false), now_ - 60s);
+  saved(2);
+  ASSERT_TRUE(found(false));
+  EXPECT_GT(*found(false), now_ - 20s);
+  EXPECT_EQ(found(true), now_ - 60s) << "steps went on while it was written";
+}
+
+}  // namespace
+}  // namespace sextant
