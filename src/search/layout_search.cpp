@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -30,6 +31,10 @@ std::vector<RunConfig> without_evaluation(const std::vector<RunConfig>& runs) {
   std::vector<RunConfig> trained;
   for (const RunConfig& run : runs) trained.push_back(without_evaluation(run));
   return trained;
+}
+
+std::string name_of(size_t variant, const LayoutChoice& choice) {
+  return fmt::format("{} {}", variant, overrides_text(choice));
 }
 
 // Of candidates from the fastest on: each needs less memory than all before it.
@@ -67,14 +72,13 @@ LayoutSearch::LayoutSearch(const SearchRequest& request, std::vector<RunConfig> 
 bool LayoutSearch::find_best() {
   auto nothing = [&] { return !found() && queue_.empty(); };
   std::vector<Node> usual = nodes_of(request_.devices, Breadth::usual);
-  look_at(usual);
+  std::unordered_set<std::string> seen;
+  for (const Node& node : usual) seen.insert(name_of(node.variant, node.choice));
+  look_at(std::move(usual));
   price_best();
   if (!nothing()) return true;
   std::vector<Node> more = nodes_of(request_.devices, Breadth::wide);
-  std::erase_if(more, [&](const Node& node) {
-    return std::ranges::any_of(
-        usual, [&](const Node& seen) { return seen.variant == node.variant && seen.choice == node.choice; });
-  });
+  std::erase_if(more, [&](const Node& node) { return seen.contains(name_of(node.variant, node.choice)); });
   look_at(std::move(more));
   price_best();
   return !nothing();
@@ -176,7 +180,7 @@ void LayoutSearch::settle_all(std::vector<Candidate>& candidates) {
 std::string LayoutSearch::family_of(const Node& node) {
   LayoutChoice choice = node.choice;
   choice.microbatch = 1, choice.recompute = "";
-  return fmt::format("{} {}", node.variant, overrides_text(choice));
+  return name_of(node.variant, choice);
 }
 
 // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is
