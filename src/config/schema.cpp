@@ -414,7 +414,7 @@ constexpr Key kKeysAfterAxes[] = {
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU. `fp16` is IEEE half in place of bf16, with losses scaled (`train.loss_scale`). `fp8` and `fp8-block` do the linears of the blocks in fp8 with f32 sums, and the "
         "rest as `auto` says: with one scale for each tensor (e4m3, gradients in e5m2), or with scales for tiles of 1 × 128 and "
-        "blocks of 128 × 128 of weights (e4m3). `mxfp8` and `nvfp4` are formats of later devices, which nothing here runs yet."),
+        "blocks of 128 × 128 of weights (e4m3). `mxfp8` and `nvfp4` are formats of later devices: `plan --machine` prices them, nothing here runs them yet."),
     KEY(train.fp8_skip, at_least(0),
         "Blocks at the beginning and at the end of the model whose linears stay wide where `train.precision` is fp8 or fp8-block."),
     KEY(train.expert_gradients, one_of("f32|bf16"),

@@ -115,6 +115,15 @@ double quantised_bytes(Products products, const Program& program, const Op& op) 
   return elements * quantised_bytes_per_element(products);
 }
 
+// What an op multiplies: where its Program is planned in a format (passes/price_format.h), that.
+Products products_of(const Op& op, const SoftwareProfile& profile) {
+  if (!op.attrs.has(kPricedIn)) return profile.products;
+  const std::string format = op.attrs.text_or(kPricedIn, "");
+  std::optional<Products> products = products_named(format);
+  BUG_IF(!products, "nothing is priced in {}", format);
+  return *products;
+}
+
 // The units that quantised GEMMs run on, or nothing where the device has none for them.
 std::string_view quantised_units(Products products, const Machine& machine) {
   std::string_view units = products == Products::nvfp4 ? "fp4" : "fp8";
@@ -447,7 +456,8 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   std::string dtype = compute_dtype(machine_, program, op, cost);
-  std::string_view units = quantised_units(profile_.products, machine_);
+  const Products products = products_of(op, profile_);
+  std::string_view units = quantised_units(products, machine_);
   bool quantised = !units.empty() && takes_quantised(program, op, cost);
   if (quantised) dtype = units;
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
@@ -468,8 +478,8 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
       out.kernels += 1;
     }
     if (quantised) {
-      out.seconds += quantised_bytes(profile_.products, program, op) / bandwidth;
-      out.kernels += kernels_of_quantisation(profile_.products, op.phase);
+      out.seconds += quantised_bytes(products, program, op) / bandwidth;
+      out.kernels += kernels_of_quantisation(products, op.phase);
       out.seconds += starts_of_quantisation(profile_, op, cost) * efficiency_.kernel_s;
     }
     if (cost.attention) {

@@ -52,6 +52,8 @@ enum class Products : uint8_t {
   nvfp4,        // 4 bits, a scale for each 16 elements
 };
 
+std::optional<Products> products_named(std::string_view name);  // as profiles are written: "mxfp8"
+
 struct SoftwareProfile {
   std::string name;  // "megatron-2021"
   std::string about;

@@ -236,6 +236,12 @@ class ProfilesReader {
 
 }  // namespace
 
+std::optional<Products> products_named(std::string_view name) {
+  auto found = std::ranges::find(kProducts, name);
+  if (found == kProducts.end()) return std::nullopt;
+  return static_cast<Products>(found - kProducts.begin());
+}
+
 std::vector<SoftwareProfile> parse_profiles(std::string_view text, std::string_view place) {
   return ProfilesReader(text, place).read();
 }

@@ -1,5 +1,7 @@
 #include "ir/op_def.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/error.h"
@@ -19,6 +21,10 @@ std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const Te
 }
 
 namespace {
+
+// What passes say of ops of any kind.
+constexpr std::array<std::string_view, 6> kAttrsOfAnyOp{"accumulate", "into",    "starts",
+                                                        "kept_wide",  "checked", kPricedIn};
 
 std::string types_text(std::span<const TensorType> types) {
   std::string out;
@@ -78,8 +84,7 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
   for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
   BUG_IF(inputs.size() < required, "[{}] expects '{}', got {} inputs", def.name, def.operands, inputs.size());
   for (const auto& [name, value] : attrs.entries()) {
-    bool known = name == "accumulate" || name == "into" || name == "starts" || name == "kept_wide" || name == "checked";
-    for (std::string_view allowed : def.attrs) known = known || allowed == name;
+    bool known = std::ranges::count(kAttrsOfAnyOp, name) > 0 || std::ranges::count(def.attrs, name) > 0;
     BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
   }
   LetterSizes sizes(def, inputs);

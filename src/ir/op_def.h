@@ -124,6 +124,9 @@ struct PassesElsewhere {
 // Whether an op finds rows of a table, its last input, by tokens, or adds up the gradients of such rows.
 enum class TokenLookup : uint8_t { none, rows, gradients };
 
+// Attr of an op that is priced in a format which it is not run in (Target::priced_formats): that format's name.
+inline constexpr std::string_view kPricedIn = "priced_in";
+
 struct OpDef {
   std::string_view name;
   std::string_view contract;  // the formula, in one or two sentences

@@ -104,6 +104,8 @@ struct Target {
   std::vector<std::string_view> fusions = {};     // those of passes/fuse that it has kernels for
   std::vector<DType> computes_in = {DType::f32};  // what weights and activations may be, the best first
   bool fp8 = false;                               // has kernels for products of fp8 operands
+  // Formats of products (ops/fp8_recipe.h) without kernels, in which Programs are made to be priced alone (kPricedIn).
+  std::vector<std::string_view> priced_formats = {};
   // Scratch of one op's kernel, from the local types of its operands.
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
   // Whether the kernel of an op can check its matrix products while it runs; null: none can.

@@ -48,13 +48,15 @@ struct Fp8Recipe {
 std::span<const Fp8Recipe> fp8_recipes();
 const Fp8Recipe* find_fp8_recipe(std::string_view name);  // null when there is none
 
-// A format that is known but that no target runs.
+// A format that is known but that no target runs: Programs in it are made to be priced alone.
 struct BlockFormat {
   std::string_view name;  // the word of train.precision
   int64_t element_bits = 8;
   int64_t block = 32;  // neighbours that share a scale
   int64_t scale_bits = 8;
   std::string_view units;  // the peak of a machine file that its products run at
+  // A peak that all devices have which scale blocks of operands themselves, and no others.
+  static constexpr std::string_view kScalingUnits = "fp4";
   double bytes_per_element() const {
     return (static_cast<double>(element_bits) + static_cast<double>(scale_bits) / static_cast<double>(block)) / 8;
   }

@@ -16,6 +16,7 @@
 #include "passes/offload.h"
 #include "passes/overlap.h"
 #include "passes/partition.h"
+#include "passes/price_format.h"
 #include "passes/prune.h"
 #include "passes/quantize.h"
 #include "passes/recompute.h"
@@ -101,6 +102,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   // there.
   quantize(graph, options.quantization);
   if (options.quantization.recipe) prune(graph);
+  price_format(graph, options.quantization);
   pipeline.after("quantize", graph, Stage::inferred);
 
   if (options.train) {

@@ -14,8 +14,9 @@
 namespace sextant {
 
 struct Quantization {
-  const Fp8Recipe* recipe = nullptr;  // null: nothing is done
-  int64_t skip = 0;                   // so many blocks at either end stay wide
+  const Fp8Recipe* recipe = nullptr;    // null: nothing is done
+  const BlockFormat* format = nullptr;  // that products are only priced in (passes/price_format.h)
+  int64_t skip = 0;                     // so many blocks at either end stay wide
 };
 
 void quantize(Graph& graph, const Quantization& what);

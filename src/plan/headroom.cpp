@@ -50,6 +50,9 @@ Headroom headroom_for(const HeadroomQuestion& q) {
   if (q.basis == MemoryBasis::exact)
     return {kOwnHeadroom, HeadroomFrom::own,
             percent_free(kOwnHeadroom) + ", for what lies outside of the planned memory, which is exact to the byte"};
+  if (q.basis == MemoryBasis::wide)
+    return {kOwnHeadroom, HeadroomFrom::own,
+            percent_free(kOwnHeadroom) + ", for what lies outside of the planned memory, which is that of bf16"};
   if (q.basis == MemoryBasis::programs)
     return {0, HeadroomFrom::none,
             "no memory is left free: it is that of our Programs, with room for the worst routing; of other software "

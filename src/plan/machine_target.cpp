@@ -9,7 +9,7 @@ namespace sextant {
 
 namespace {
 
-// Products in fp8 are priced by the device's own peak. Formats that nothing runs yet are named with theirs.
+// Products in fp8, and those in formats that nothing runs yet, are priced by the device's own peak.
 void require_units(const RunConfig& run, const Machine& machine) {
   const std::string& device = machine.device.name;
   if (find_fp8_recipe(run.train.precision) && machine.peak("fp8") == 0)
@@ -18,21 +18,25 @@ void require_units(const RunConfig& run, const Machine& machine) {
                      .expected = "\"bf16\" or \"auto\", or a machine with fp8 in [device.peak_tflops]"});
   const BlockFormat* format = find_block_format(run.train.precision);
   if (!format) return;
-  double peak = machine.peak(std::string(format->units));
-  std::string speed = peak > 0 ? fmt::format("{:.0f} TFLOP/s on {}, {:.1f} times bf16", peak / 1e12, device,
-                                             peak / machine.peak("bf16"))
-                               : fmt::format("{} has no units for it", device);
-  throw UserError({.place = run.place_of("train.precision"),
-                   .got = fmt::format("a format that nothing here runs yet ({}; {})", format->text(), speed),
-                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\""});
+  for (std::string_view units : {format->units, BlockFormat::kScalingUnits})
+    if (machine.peak(std::string(units)) == 0)
+      throw UserError(
+          {.place = run.place_of("train.precision"),
+           .got = fmt::format("{} on {}, which has no units for it ({})", format->name, device, format->text()),
+           .expected = "\"auto\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\", or a machine with "
+                       "fp4 in [device.peak_tflops]"});
 }
 
 }  // namespace
 
 Target machine_target(const MachineTargetRequest& r) {
   const Device& device = r.machine.device;
-  if (device.kind == DeviceKind::accelerator) require_units(r.run, r.machine);
-  if (device.kind == DeviceKind::accelerator) return overlay(cuda_target_of(r.run), r.profile);
+  if (device.kind == DeviceKind::accelerator) {
+    require_units(r.run, r.machine);
+    Target target = overlay(cuda_target_of(r.run), r.profile);
+    for (const BlockFormat& format : block_formats()) target.priced_formats.push_back(format.name);
+    return target;
+  }
   // A device is the threads of one rank, and a node is as many ranks as were measured side by side.
   return cpu_target_of(r.run, r.ranks, static_cast<int>(device.units * r.machine.devices_per_node));
 }

@@ -2,17 +2,20 @@
 
 #include <array>
 
+#include "ops/fp8_recipe.h"
+
 namespace sextant {
 
 std::string_view name_of(MemoryBasis basis) {
-  constexpr std::array<std::string_view, 3> kNames{"exact", "estimate", "programs"};
+  constexpr std::array<std::string_view, 4> kNames{"exact", "estimate", "programs", "wide"};
   return kNames[static_cast<size_t>(basis)];
 }
 
-MemoryBasis memory_basis(const Machine* machine, const SoftwareProfile* profile, bool experts) {
+MemoryBasis memory_basis(const Machine* machine, const SoftwareProfile* profile, const RunConfig& run, bool experts) {
   // On a CPU it is our kernels that are planned for.
   bool ours = !machine || !profile || profile->kernels == Kernels::ours || machine->device.kind == DeviceKind::cpu;
-  return ours ? MemoryBasis::exact : experts ? MemoryBasis::programs : MemoryBasis::estimate;
+  if (ours) return find_block_format(run.train.precision) ? MemoryBasis::wide : MemoryBasis::exact;
+  return experts ? MemoryBasis::programs : MemoryBasis::estimate;
 }
 
 std::string_view name_of(MemoryFit fit) {

@@ -115,6 +115,10 @@ std::string plan_json(const RunPlan& p) {
   out["sent_bytes_per_rank_and_step"] = sent;
   if (!p.machine.empty()) {
     out["machine"] = p.machine, out["device"] = p.device, out["profile"] = p.profile;
+    if (p.format)
+      out["format"] = {{"name", p.format->name},
+                       {"bytes_per_element", p.format->bytes_per_element()},
+                       {"peak_tflops", p.format_peak / 1e12}};
     // null: it does not fit, and would not run.
     out["step"] = p.step ? step_json(*p.step) : Json();
     if (p.imbalance) out["expert_imbalance"] = p.imbalance->ratio;

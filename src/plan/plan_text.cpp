@@ -29,6 +29,11 @@ std::string expert_rows_text(const ExpertRowsPlan& rows) {
                            rows.rounds > 2 ? "2 to " : "", rows.rounds);
 }
 
+std::string format_text(const RunPlan& p) {
+  return fmt::format("precision   {}; linears of blocks at {:.0f} TFLOP/s, {:.1f} times bf16\n", p.format->text(),
+                     p.format_peak / 1e12, p.format_peak / p.bf16_peak);
+}
+
 std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
   if (p.active.all < p.parameters)
@@ -36,6 +41,7 @@ std::string model_text(const RunPlan& p) {
                        human_count(p.active.without_embedding));
   out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
   if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.profile);
+  if (p.format) out += format_text(p);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),
                      p.microbatches, p.microbatches == 1 ? "" : "es");
   if (p.expert_rows) out += expert_rows_text(*p.expert_rows);
@@ -76,6 +82,9 @@ std::string known_text(const RunPlan& p) {
   if (!p.device_bytes) return {};
   if (p.memory_basis == MemoryBasis::exact)
     return fmt::format("  {:<36} {:>19}  our own software: no interval\n", "known", "to the byte");
+  if (p.memory_basis == MemoryBasis::wide)
+    return fmt::format("  {:<36} {:>19}  values are held in bf16; nothing here runs {} yet\n", "known", "not",
+                       p.format->name);
   if (p.memory_basis == MemoryBasis::programs)
     return fmt::format("  {:<36} {:>19}  that of our Programs, with room for the worst routing\n", "known", "not");
   if (!p.memory_interval) return {};

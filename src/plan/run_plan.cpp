@@ -199,12 +199,16 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
   plan.flops = flops_per_token(request.lowered, request.run.batch);
   plan.expert_rows = expert_rows_of(request.lowered.programs);
-  plan.memory_basis = memory_basis(request.machine, request.profile, shape.spec.experts.has_value());
+  plan.memory_basis = memory_basis(request.machine, request.profile, request.run, shape.spec.experts.has_value());
   add_memory(plan, request);
   if (!request.machine) return plan;
   plan.machine = request.machine->name, plan.device = request.machine->device.name,
   plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
+  plan.format = find_block_format(request.run.train.precision);
+  if (plan.format)
+    plan.format_peak = request.machine->peak(std::string(plan.format->units)),
+    plan.bf16_peak = request.machine->peak("bf16");
   if (plan.memory_basis == MemoryBasis::estimate) {
     plan.kept_free = request.profile->headroom_bytes;
     if (request.intervals && !request.intervals->memory().empty())

@@ -14,6 +14,7 @@
 #include "ir/plan.h"
 #include "laws/economics.h"
 #include "models/model.h"
+#include "ops/fp8_recipe.h"
 #include "plan/expert_imbalance.h"
 #include "plan/memory_fit.h"
 #include "plan/memory_moments.h"
@@ -94,6 +95,8 @@ struct RunPlan {
   std::optional<Economics> economics;                            // likewise
 
   MemoryBasis memory_basis = MemoryBasis::exact;
+  const BlockFormat* format = nullptr;  // that linears of blocks are priced in; null: what they run in
+  double format_peak = 0, bf16_peak = 0;
   std::optional<MemoryInterval> memory_interval;  // of the largest, where it is an estimate and errors are known
   double kept_free = 0;                           // of the device, which its software's allocator needs
 

@@ -36,7 +36,8 @@ RecomputeMode recompute_mode(const RunConfig& run) {
 [[noreturn]] void refuse_format(const RunConfig& run, const BlockFormat& format) {
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("a format of later devices, which nothing here runs yet ({})", format.text()),
-                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\""});
+                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\"",
+                   .hint = "`plan --machine` plans it for machines that have it, such as b200"});
 }
 
 // The share of products that are checked; that of collectives is not part of a Program, but needs the same executor.
@@ -59,8 +60,10 @@ double checked_gemms(const RunConfig& run, const Target& target) {
 
 // Of everything that is not a product in fp8.
 DType precision_of(const RunConfig& run, const Target& target) {
-  if (const BlockFormat* format = find_block_format(run.train.precision)) refuse_format(run, *format);
-  if (run.train.precision == "auto" || find_fp8_recipe(run.train.precision)) return target.computes_in.front();
+  const BlockFormat* format = find_block_format(run.train.precision);
+  if (format && std::ranges::count(target.priced_formats, format->name) == 0) refuse_format(run, *format);
+  if (run.train.precision == "auto" || format || find_fp8_recipe(run.train.precision))
+    return target.computes_in.front();
   DType wanted = run.train.precision == "fp16" ? DType::f16 : *dtype_from_name(run.train.precision);
   if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
     return wanted;
@@ -332,7 +335,9 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   // Evaluation, which has less to do behind the last block, has the stages of training.
   std::vector<int> blocks = shape.blocks_per_stage;
   if (blocks.empty()) blocks = balanced_blocks(graph, shape.pipeline.shape.stages());
-  Quantization quantization{.recipe = find_fp8_recipe(run.train.precision), .skip = run.train.fp8_skip};
+  Quantization quantization{.recipe = find_fp8_recipe(run.train.precision),
+                            .format = find_block_format(run.train.precision),
+                            .skip = run.train.fp8_skip};
   LowerOptions options{.train = optimizer_of(run),
                        .check_gemms = checked_gemms(run, target),
                        .quantization = quantization,

@@ -191,7 +191,8 @@ class FiguresOfFewBlocks {
 }  // namespace
 
 bool estimates_memory(const BoundSubject& subject) {
-  return memory_basis(&subject.machine, &subject.profile, subject.spec.experts.has_value()) == MemoryBasis::estimate;
+  return memory_basis(&subject.machine, &subject.profile, subject.run, subject.spec.experts.has_value()) ==
+         MemoryBasis::estimate;
 }
 
 bool sends_activations(const BoundSubject& subject) {

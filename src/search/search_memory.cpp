@@ -6,7 +6,7 @@ namespace sextant {
 
 SearchMemory search_memory(const SearchRequest& request) {
   const Machine& machine = request.machine;
-  SearchMemory memory{.basis = memory_basis(&machine, &request.profile, request.spec.experts.has_value())};
+  SearchMemory memory{.basis = memory_basis(&machine, &request.profile, request.run, request.spec.experts.has_value())};
   const MemoryIntervalModel* errors = request.intervals ? &request.intervals->memory() : nullptr;
   memory.headroom = headroom_for({.asked = request.headroom ? &*request.headroom : nullptr,
                                   .basis = memory.basis,

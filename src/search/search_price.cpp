@@ -44,7 +44,7 @@ double peak_flops(const Machine& machine, const LoweredRun& run) {
 
 // Of the fullest rank, as make_plan has it.
 int64_t peak_of(const LoweredRun& lowered, const RunConfig& run, const PriceRequest& request) {
-  if (memory_basis(&request.machine, &request.profile, request.spec.experts.has_value()) != MemoryBasis::estimate)
+  if (memory_basis(&request.machine, &request.profile, run, request.spec.experts.has_value()) != MemoryBasis::estimate)
     return largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
   int64_t most = 0;
   for (const Program& program : lowered.programs.train)
