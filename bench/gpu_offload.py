@@ -50,7 +50,7 @@ def side(arguments, machine, overrides, directory):
     if row is None:
         sys.exit(1)
     last = json.loads((directory / "run" / "metrics.jsonl").read_text().splitlines()[-1])
-    return {**row, "host_bytes": last.get("host_arena_bytes", 0), "planned_s": plan["step"]["seconds"],
+    return {**row, "host_bytes": last.get("host_arena_bytes", 0), "planned_s": plan["step"]["seconds"], "tokens": plan["tokens_per_step"],
             "planned_bytes": memory["arena_bytes"], "planned_host_bytes": memory.get("host", {}).get("arena_bytes", 0)}
 
 
@@ -94,10 +94,9 @@ def main():
         machine = arguments.machine or measured_machine(arguments, directory)
         plain = side(arguments, machine, shared + off, directory / "without")
         offloaded = side(arguments, machine, shared + on, directory / "with")
-    tokens = config["batch"]["sequences"] * config["batch"]["seq"]
     print(f"{'offload':<10}{'tokens/s':>10}{'s/step':>9}{'planned':>9}{'GiB':>9}{'planned':>9}{'host GiB':>10}{'planned':>9}{'first step s':>14}  losses")
     for name, row in (("without", plain), ("with", offloaded)):
-        print(f"{name:<10}{tokens / row['step_s']:>10.0f}{row['step_s']:>9.3f}{row['planned_s']:>9.3f}{row['peak_bytes'] / 2**30:>9.2f}"
+        print(f"{name:<10}{row['tokens'] / row['step_s']:>10.0f}{row['step_s']:>9.3f}{row['planned_s']:>9.3f}{row['peak_bytes'] / 2**30:>9.2f}"
               f"{row['planned_bytes'] / 2**30:>9.2f}{row['host_bytes'] / 2**30:>10.2f}{row['planned_host_bytes'] / 2**30:>9.2f}"
               f"{row['first_step_s'] or 0:>14.1f}  {' '.join(map(repr, row['losses']))}")
     arguments.results.write_text(json.dumps({"date": str(datetime.date.today()), "gpu": gpu.stdout.strip(), "without": plain, "with": offloaded},

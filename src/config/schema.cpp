@@ -416,7 +416,7 @@ constexpr Key kKeysAfterAxes[] = {
         "rest as `auto` says: with one scale for each tensor (e4m3, gradients in e5m2), or with scales for tiles of 1 × 128 and "
         "blocks of 128 × 128 of weights (e4m3). `mxfp8` and `nvfp4` are formats of later devices: `plan --machine` prices them, nothing here runs them yet."),
     KEY(train.fp8_skip, at_least(0),
-        "Blocks at the beginning and at the end of the model whose linears stay wide where `train.precision` is fp8 or fp8-block."),
+        "Blocks at the beginning and at the end of the model whose linears stay wide where `train.precision` is fp8, fp8-block, mxfp8 or nvfp4."),
     KEY(train.expert_gradients, one_of("f32|bf16"),
         "What the gradients of experts' weights are kept in. bf16 saves two bytes for each of these weights where `train.precision` is bf16. "
         "Nothing may be added to such a gradient: it needs one microbatch in a step, no data, context or expert parallelism, and adamw."),

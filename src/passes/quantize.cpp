@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/ops.h"
 #include "passes/hops.h"
+#include "passes/kept_wide.h"
 
 namespace sextant {
 
@@ -50,8 +51,11 @@ Layout tile_layout(Layout layout, int rank, int64_t tile) {
 class Quantizer {
  public:
   Quantizer(Graph& graph, const Quantization& what)
-      : graph_(graph), recipe_(*what.recipe), skip_(what.skip), made_by_(producers(graph)), wide_ops_(graph.ops) {
-    for (const Op& op : wide_ops_) blocks_ = std::max(blocks_, op.block + 1);
+      : graph_(graph),
+        recipe_(*what.recipe),
+        linears_{.blocks = blocks_of(graph), .skip = what.skip, .unit = kUnitWidth},
+        made_by_(producers(graph)),
+        wide_ops_(graph.ops) {
     for (const Op& op : wide_ops_) find_transposed(op);
   }
 
@@ -60,10 +64,10 @@ class Quantizer {
       const Fp8Product* product = recipe_.product_of(op);
       if (!product)
         ops_.push_back(op);
-      else if (std::string_view why = reason_to_stay(op); why.empty())
+      else if (std::string why = reason_to_stay(op); why.empty())
         ops_.push_back(narrow(op, *product));
       else
-        ops_.push_back(wide(op, why));
+        ops_.push_back(wide(op, std::move(why)));
     }
     ahead_.insert(ahead_.end(), std::make_move_iterator(ops_.begin()), std::make_move_iterator(ops_.end()));
     return std::move(ahead_);
@@ -76,23 +80,21 @@ class Quantizer {
     ValueId transposed = kNoValue, transposed_scales = kNoValue;
   };
 
-  static Op wide(Op op, std::string_view why) {
-    op.attrs.set("kept_wide", std::string(why));
+  static Op wide(Op op, std::string why) {
+    op.attrs.set("kept_wide", std::move(why));
     return op;
   }
 
   // Why the op is not done in fp8; empty where it is.
-  std::string_view reason_to_stay(const Op& op) const {
-    if (op.block < 0) return "outside of the blocks";
-    if (op.block < skip_ || op.block >= blocks_ - skip_) return "train.fp8_skip";
+  std::string reason_to_stay(const Op& op) const {
+    if (std::string why = reason_to_keep_wide(graph_, op, linears_); !why.empty()) return why;
     for (size_t side : {size_t{0}, size_t{1}}) {
+      if (recipe_.tile == 0) continue;
       const Value& value = graph_[op.inputs[side]];
       LocalShape local = local_shape(value.shape, value.layout, graph_.mesh);
-      if (local.last() % kUnitWidth != 0 || local.rows() % kUnitWidth != 0) return "a size is no multiple of 16";
       // Sequences with tiles of their own are summed over one by one.
-      bool sequences = recipe_.tile > 0 && local.rank() == 3;
-      if (sequences && local[1] % kUnitWidth != 0) return "a size is no multiple of 16";
-      if (recipe_.tile > 0 && !has_whole_tiles(value.shape, value.layout)) return "the mesh cuts tiles";
+      if (local.rank() == 3 && local[1] % kUnitWidth != 0) return "a size is no multiple of 16";
+      if (!has_whole_tiles(value.shape, value.layout)) return "the mesh cuts tiles";
     }
     return {};
   }
@@ -243,8 +245,7 @@ class Quantizer {
 
   Graph& graph_;
   const Fp8Recipe& recipe_;
-  int64_t skip_;
-  int blocks_ = 0;
+  NarrowedLinears linears_;
   std::vector<int> made_by_;
   std::vector<Op> wide_ops_;
   std::vector<Op> ahead_, ops_;

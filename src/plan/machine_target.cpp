@@ -23,8 +23,7 @@ void require_units(const RunConfig& run, const Machine& machine) {
       throw UserError(
           {.place = run.place_of("train.precision"),
            .got = fmt::format("{} on {}, which has no units for it ({})", format->name, device, format->text()),
-           .expected = "\"auto\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\", or a machine with "
-                       "fp4 in [device.peak_tflops]"});
+           .expected = "\"bf16\" or \"auto\", or a machine with fp4 in [device.peak_tflops]"});
 }
 
 }  // namespace
