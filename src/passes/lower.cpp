@@ -99,7 +99,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   }
 
   // Linears become products in fp8, where the run asks for them: forward and gradients alike, so backward must be
-  // there.
+  // there. In a format that is only planned they stay, and are named.
   quantize(graph, options.quantization);
   if (options.quantization.recipe) prune(graph);
   price_format(graph, options.quantization);
