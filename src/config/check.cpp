@@ -418,9 +418,9 @@ void check_spike(const RunConfig& run, Complaints& complaints) {
 
 void check_checkpoint(const RunConfig& run, Complaints& complaints) {
   for (const std::string& what : run.checkpoint.accept_changed)
-    if (what != "tokenizer" && what != "data")
+    if (what != "tokenizer" && what != "data" && what != "model")
       complaints.add(run, {"checkpoint.accept_changed"},
-                     {.got = "got " + toml_quoted(what), .expected = "tokenizer or data"});
+                     {.got = "got " + toml_quoted(what), .expected = "tokenizer, data or model"});
   const CheckpointSection& checkpoint = run.checkpoint;
   if (checkpoint.keep == 0 && checkpoint.keep_every > 0)
     complaints.add(run, {"checkpoint.keep_every", "checkpoint.keep"},

@@ -505,7 +505,7 @@ constexpr Key kKeysAfterAxes[] = {
         "The type of the weights in model.safetensors and in config.json, rounded to nearest as torch does. With another than f32, "
         "the weights in full precision are kept beside them, in master_weights.safetensors, for the run to go on from."),
     KEY(checkpoint.accept_changed,
-        "Which of `tokenizer` and `data` may be others than when the checkpoint was written; a resumed run is refused otherwise."),
+        "Which of `tokenizer`, `data` and `model` (that of `model.from`) may be others than when the checkpoint was written; a resumed run is refused otherwise."),
     KEY(checkpoint.background,
         "Whether training goes on while a checkpoint of `every` is written, from a copy of weights and optimizer state."),
     KEY(checkpoint.local_every, at_least(0),

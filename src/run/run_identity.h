@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace sextant {
 struct RunIdentity {
   std::string tokenizer;  // a hash; empty: none
   std::string data;       // a hash of the token files
+  // Of the weights of model.from; empty where they were drawn. None: not known, in checkpoints of earlier versions and
+  // where the directory has lost its weights since the run began.
+  std::optional<std::string> model;
   ConfigValues config;
 };
 

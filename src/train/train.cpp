@@ -75,9 +75,20 @@ std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dat
                      ranks == 1 ? "" : fmt::format(" on each of {} ranks ({})", ranks, shape.mesh.text()));
 }
 
+// Of model.from, where its weights are still there: a run that goes on has them in its checkpoint.
+std::optional<std::string> identity_of_source(const RunConfig& run) {
+  if (!run.model.from) return "";
+  try {
+    return identity_of_weights(*run.model.from);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 RunIdentity identity_of(const RunConfig& run, const Dataset& dataset) {
   return {.tokenizer = dataset.tokenizer ? identity_of(*dataset.tokenizer) : "",
           .data = identity_of(dataset.train_files),
+          .model = identity_of_source(run),
           .config = config_values(run)};
 }
 

@@ -119,6 +119,70 @@ TEST(SourceModel, OtherDropoutRatesInTheDirectoryAreAChangeOfTheRun) {
   EXPECT_EQ(source.train_to("chosen", {"model.dropout=0"}).step, 2);
 }
 
+// The weights of a run that goes on are its checkpoint's: another model.from would be in its config.toml only.
+TEST(SourceModel, AnotherModelIsRefusedWhereARunGoesOn) {
+  Source source("another-source", "llama");
+  fs::path copy = source.out("copy"), other = source.out("other");
+  for (const fs::path& place : {copy, other}) fs::copy(source.directory(), place, fs::copy_options::recursive);
+  auto change_last_weight = [](const fs::path& directory) {
+    std::string bytes = read_file(directory / "model.safetensors");
+    bytes.end()[-2] = static_cast<char>(bytes.end()[-2] ^ 1);
+    write_file_atomically(directory / "model.safetensors", bytes);
+  };
+  change_last_weight(other);
+  std::string from_other = "model.from=" + other.string();
+  source.train_to("run");
+  std::string config = read_file(source.out("run") / "config.toml");
+  for (const char* steps : {"train.steps=2", "train.steps=3"}) {  // all steps are done, and one is left
+    std::string complaint = source.complaint_of("run", {from_other, steps});
+    EXPECT_NE(complaint.find(fmt::format("\"{}\", but the run in {} began from \"{}\"; expected model.from = \"{}\"",
+                                         other.string(), (source.out("run") / "step-000002").string(),
+                                         source.directory().string(), source.directory().string())),
+              std::string::npos)
+        << complaint;
+    EXPECT_NE(complaint.find("choose another --out"), std::string::npos) << complaint;
+  }
+  EXPECT_EQ(read_file(source.out("run") / "config.toml"), config);
+  EXPECT_FALSE(fs::exists(source.out("run") / "step-000003"));
+  // The same weights elsewhere are the same model; without a hash in the checkpoint, the same path is.
+  EXPECT_EQ(source.train_to("run", {"model.from=" + copy.string(), "train.steps=3"}).step, 3);
+  EXPECT_EQ(source.train_to("run", {from_other, "train.steps=4", "checkpoint.accept_changed=model"}).step, 4);
+  change_last_weight(other);
+  change_last_weight(source.directory());
+  EXPECT_NE(source.complaint_of("run", {from_other, "train.steps=5"})
+                .find(fmt::format("the weights in \"{}\" are not those", other.string())),
+            std::string::npos);
+  fs::remove(other / "model.safetensors");
+  EXPECT_EQ(source.train_to("run", {from_other, "train.steps=5"}).step, 5);
+  EXPECT_NE(source.complaint_of("run", {"train.steps=6"}).find("but the run in"), std::string::npos);
+}
+
+TEST(SourceModel, DrawnWeightsAreAnotherModelThanThoseOfADirectory) {
+  Source source("drawn-source", "llama");
+  fs::path drawn = source.out("drawn");
+  std::vector<std::string> settings{fmt::format("data.train={}", (source.directory() / "../train.bin").string()),
+                                    "data.format=tokens-u16",
+                                    "model.architecture=llama",
+                                    "model.vocab=97",
+                                    "model.layers=2",
+                                    "model.hidden=48",
+                                    "model.heads=4",
+                                    "model.kv_heads=2",
+                                    "model.ffn=80",
+                                    "model.max_seq=64",
+                                    "batch.seq=16",
+                                    "batch.sequences=4",
+                                    "train.steps=2",
+                                    "train.threads=1",
+                                    "train.eval_every=0"};
+  train(load_config("", settings), drawn, cpu_ranks());
+  std::string complaint = source.complaint_of("drawn", {"train.steps=3"});
+  EXPECT_NE(complaint.find("began from drawn weights; expected no model.from"), std::string::npos) << complaint;
+  source.train_to("run");
+  settings.emplace_back("train.steps=3");
+  EXPECT_THROW(train(load_config("", settings), source.out("run"), cpu_ranks()), UserError);
+}
+
 TEST(SourceModel, OtherHeadOfATiedModelIsRefused) {
   Source source("head", "llama");
   double own = source.train_to("own").loss;
@@ -170,7 +234,7 @@ TEST(SourceModel, ExpertsStayStacked) {
   EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000002").names(), names);
   source.train_to("stacked", {"train.steps=3", "mesh.tp=2"});
   EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000003").names(), names);
-  source.train_to("one_by_one", {"train.steps=3"});
+  source.train_to("one_by_one", {"train.steps=3", "checkpoint.accept_changed=model"});  // the same weights, stored anew
   // Written by two ranks, each with a part of every expert; the last step has a learning rate of 0.
   std::vector<float> stack = values_of(source.out("stacked") / "step-000003", "model.layers.1.mlp.experts.down_proj");
   for (size_t e = 0; e < 5; ++e) {

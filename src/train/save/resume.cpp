@@ -106,6 +106,34 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
   if (!follows && differs("data", saved.data, request.identity.data)) refuse("data.train", "data");
 }
 
+std::string value_of(const ConfigValues& config, std::string_view key) {
+  auto at = config.find(key);
+  return at == config.end() ? "" : at->second;
+}
+
+// A run goes on from its checkpoint: what another model.from names would be in its config.toml and nowhere else.
+void compare_source_model(const ResumeRequest& request, const fs::path& checkpoint, const RunIdentity& saved) {
+  constexpr std::string_view kKey = "model.from";
+  const RunConfig& run = request.run;
+  if (std::ranges::count(run.checkpoint.accept_changed, "model") > 0) return;
+  std::string before = value_of(saved.config, kKey), now = value_of(request.identity.config, kKey);
+  bool hashed = saved.model && request.identity.model;
+  if (hashed ? *saved.model == *request.identity.model : before == now) return;
+  auto named = [](const std::string& from) { return from.empty() ? "drawn weights" : from; };
+  throw UserError(
+      {.place = run.place_of(kKey),
+       .got =
+           before == now
+               ? fmt::format("the weights in {} are not those that the run in {} began from", now, checkpoint.string())
+               : fmt::format("{}, but the run in {} began from {}", named(now), checkpoint.string(), named(before)),
+       .expected = before == now    ? "the same weights as before"
+                   : before.empty() ? fmt::format("no {}", kKey)
+                                    : fmt::format("{} = {}", kKey, before),
+       .hint =
+           "choose another --out to start from other weights; checkpoint.accept_changed=model goes on with those of "
+           "the checkpoint"});
+}
+
 // The seed chooses the documents that are held out: with another one, documents that were trained on are measured.
 void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
   const RunConfig& run = request.run;
@@ -143,6 +171,7 @@ void compare_units(const ResumeRequest& request, const RunIdentity& saved) {
 // UserError where the run may not go on from what has this identity; else what of the config has changed since.
 std::vector<ConfigChange> checked_changes(const ResumeRequest& request, const fs::path& place,
                                           const RunIdentity& saved) {
+  compare_source_model(request, place, saved);
   compare_identity(request, place, saved);
   compare_split(request, saved);
   compare_units(request, saved);

@@ -45,6 +45,7 @@ std::string run_state_json(const RunState& state) {
   if (state.identity) {
     json["tokenizer"] = state.identity->tokenizer;
     json["data"] = state.identity->data;
+    if (state.identity->model) json["model"] = *state.identity->model;
     json["config"] = state.identity->config;
   }
   return json.dump(2) + "\n";
@@ -61,7 +62,11 @@ RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file)
   for (const char* key : {"tokenizer", "data"})
     if (!json.contains(key) || !json[key].is_string()) refuse(key);
   if (!json.contains("config") || !json["config"].is_object()) refuse("config");
-  RunIdentity identity{.tokenizer = json["tokenizer"], .data = json["data"], .config = {}};
+  RunIdentity identity{.tokenizer = json["tokenizer"], .data = json["data"], .model = {}, .config = {}};
+  if (json.contains("model")) {
+    if (!json["model"].is_string()) refuse("model");
+    identity.model = json["model"].get<std::string>();
+  }
   for (const auto& [key, value] : json["config"].items()) {
     if (!value.is_string()) refuse("config." + key);
     identity.config.emplace(key, value.get<std::string>());
