@@ -16,7 +16,7 @@ constexpr ExitMeaning kMeanings[] = {
      "a signal asked it to stop; a run saved first, `bench` and `doctor` print what they have",
      "start again: a run resumes"},
     {ExitCode::non_finite, "non-finite",
-     "loss or gradients were not finite for `train.non_finite_steps` steps in a row",
+     "loss or gradients were not finite for `train.non_finite_steps` steps in a row, or logits of `generate` were not",
      "resume from an earlier checkpoint with other settings; a plain retry gives the same"},
     {ExitCode::rank_lost, "rank lost", "a rank stalled, died or could not be reached",
      "start again, perhaps without that host"},

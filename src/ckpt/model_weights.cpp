@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -106,11 +107,33 @@ void load_from(const WeightsReader& source, const ModelDef& def, const Slot& slo
   load_rows(view, rows, slot.transpose(), destination);
 }
 
+// A model with one such number computes no other: its text would be made of nothing, its training end after some steps.
+void refuse_non_finite(const WeightsReader& source, const ModelDef& def, const Slot& slot, RowRange rows,
+                       std::span<const float> elements) {
+  // Without a branch for each element, so that the compiler makes SIMD of it.
+  uint32_t finite = 1;
+  for (float element : elements)
+    finite &= static_cast<uint32_t>(std::abs(element) <= std::numeric_limits<float>::max());
+  if (finite != 0) return;
+  auto at = std::ranges::find_if(elements, [](float element) { return !std::isfinite(element); }) - elements.begin();
+  int64_t row = rows.begin + at / slot.columns(), column = at % slot.columns();
+  std::vector<int64_t> index;
+  if (slot.tensor.slices > 0) index.push_back(slot.tensor.slice);
+  index.push_back(slot.transposed() ? column : row);
+  if (!slot.is_vector()) index.push_back(slot.transposed() ? row : column);
+  std::string name = name_in(source, slot.tensor, def);
+  throw UserError({.place = source.contains(name) ? source.tensor(name).place : name,
+                   .got = fmt::format("element [{}] is {}", fmt::join(index, ", "), elements[static_cast<size_t>(at)]),
+                   .expected = "finite weights",
+                   .hint = "the model that was saved is damaged: use an earlier checkpoint of it"});
+}
+
 void load_piece(const WeightsReader& source, const ModelDef& def, const Slot& slot, const Piece& piece,
                 std::span<float> local) {
   int64_t columns = slot.columns(), first = slot.row_in_file(piece.row);
   std::vector<float> rows(static_cast<size_t>(piece.rows * columns));
   load_from(source, def, slot, {first, first + piece.rows}, rows);
+  refuse_non_finite(source, def, slot, {first, first + piece.rows}, rows);
   if (float less = slot.tensor.file_less; less != 0)
     for (float& element : rows) element += less;
   for (int64_t r = 0; r < piece.rows; ++r)

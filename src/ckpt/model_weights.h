@@ -17,11 +17,11 @@
 namespace sextant {
 
 // Reads every weight that this rank holds, or its part of it. UserError when one is missing or has another shape than
-// the spec says.
+// the spec says, or holds a NaN or an infinity.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
 
 // Reads the weights of a dense model's directory into a model with experts (models/upcycle.h). What that has no weights
-// for stays as it is.
+// for stays as it is. UserError as for load_weights.
 void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source);
 
 // UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers

@@ -1,6 +1,7 @@
 #include "generate/generator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -76,6 +77,13 @@ std::span<const float> Generator::advance(Bound& bound, std::span<const int32_t>
   write_value(bound, program.at("at"), static_cast<int32_t>(tokens.size() - 1));
   run_schedule(bound);
   bound.read(program.at("logits"), std::as_writable_bytes(std::span(logits_)));
+  // Weights are finite (load_weights): activations have overflowed. The likeliest of such logits would be any token.
+  auto bad = std::ranges::find_if(logits_, [](float logit) { return !std::isfinite(logit); });
+  if (bad != logits_.end())
+    throw RunError(fmt::format("generate, position {}", start + static_cast<int64_t>(tokens.size()) - 1),
+                   fmt::format("the logit of token {} is {}, expected finite logits", bad - logits_.begin(), *bad),
+                   "activations overflow with these weights: use an earlier checkpoint of the model",
+                   ExitCode::non_finite);
   return logits_;
 }
 

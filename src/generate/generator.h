@@ -36,6 +36,7 @@ class Generator {
   const ModelSpec& spec() const { return spec_; }
 
   // Hands every new token to `take` as it is made. An empty prompt starts from the end-of-text token, as training did.
+  // RunError where logits are not finite.
   StopReason generate(std::string_view prompt, const GenerateOptions& options,
                       const std::function<void(uint32_t)>& take);
 

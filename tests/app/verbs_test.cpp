@@ -11,6 +11,8 @@
 namespace sextant {
 namespace {
 
+namespace fs = std::filesystem;
+
 TEST(Verbs, TrainThenGenerate) {
   ScratchPlace place("verbs");
   Outcome trained = run_command(tiny_train(place, ""));
@@ -40,6 +42,26 @@ TEST(Verbs, TrainThenGenerate) {
   for (const char* wrong : {"--top-p 0", "--top-p 1.1", "--temperature -1", "--top-k -1", "--samples 0",
                             "--max-tokens -1", "--stop nosuchtoken"})
     EXPECT_EQ(run_command(generate + " " + wrong).code, 2) << wrong;
+
+  // A NaN in the last weight of the file: no text, and no training from it.
+  fs::path damaged = place / "damaged";
+  fs::create_directories(damaged);
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"})
+    fs::copy_file(fs::path(place / "run/step-000010") / file, damaged / file);
+  std::string weights = read_file(damaged / "model.safetensors");
+  weights.replace(weights.size() - 4, 4, "\xff\xff\xff\x7f");
+  write_file_atomically(damaged / "model.safetensors", weights);
+  std::ofstream(place / "from.toml") << fmt::format(
+      "[model]\nfrom = \"{}\"\n[data]\ntrain = \"stories\"\nstories_bytes = 60000\ncache = \"{}\"\n[batch]\nseq = 32\n",
+      damaged.string(), place / "cache");
+  for (const std::string& command :
+       {fmt::format("generate {} --prompt 'One day'", damaged.string()),
+        fmt::format("train {} --out {} train.steps=1", place / "from.toml", place / "from")}) {
+    Outcome outcome = run_command(command);
+    EXPECT_EQ(outcome.code, 2) << command << outcome.output;
+    EXPECT_NE(outcome.output.find("is nan; expected finite weights"), std::string::npos) << outcome.output;
+    EXPECT_EQ(outcome.output.find("One day"), std::string::npos) << outcome.output;
+  }
 }
 
 TEST(Verbs, ProfileTimesEveryOpOfAStep) {

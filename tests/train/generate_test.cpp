@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "scratch_run.h"
 
 namespace sextant {
@@ -60,6 +63,18 @@ class FeedNotingBound final : public ForwardingBound {
  private:
   std::vector<Fed>& runs_;
   int64_t tokens_ = 0;
+};
+
+class LargeHeadBound final : public ForwardingBound {
+ public:
+  using ForwardingBound::ForwardingBound;
+  void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
+    if (value.path != "head.weight") return ForwardingBound::write(value, from, offset, microbatch);
+    std::vector<float> large(from.size() / sizeof(float));
+    std::memcpy(large.data(), from.data(), from.size());
+    for (float& weight : large) weight = std::copysign(3e38f, weight);
+    ForwardingBound::write(value, std::as_bytes(std::span(large)), offset, microbatch);
+  }
 };
 
 const std::string kPrompt = "One day the baker and the old farmer";
@@ -131,6 +146,23 @@ TEST_F(Generate, EveryTokenStandsAtItsPosition) {
   EXPECT_TRUE(runs == expected);
   ASSERT_EQ(runs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(runs[i].start, expected[i].start) << "run " << i;
+}
+
+// Finite weights whose logits are not: a head so large that its GEMM overflows.
+TEST_F(Generate, LogitsThatAreNotFiniteEndIt) {
+  ForwardingExecutor executor(make_cpu_executor(1, {}), [&](std::unique_ptr<Bound> bound) {
+    return std::make_unique<LargeHeadBound>(std::move(bound));
+  });
+  Generator model(scratch_->root() / "run" / "step-000020", executor, 0);
+  int taken = 0;
+  try {
+    model.generate(kPrompt, kLikeliest, [&](uint32_t) { ++taken; });
+    FAIL() << "no error";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::non_finite);
+    EXPECT_NE(std::string(error.what()).find("the logit of token"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(taken, 0);
 }
 
 }  // namespace
