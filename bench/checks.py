@@ -4,7 +4,8 @@ both sides of every ratio come from one run of this program.
 
   bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 10] [--turns 3]
   bench/checks.py --device cuda --config configs/bench/llama-1b.toml data.train=TOKENS.u32    on a GPU, where one rank is measured
-  bench/checks.py --clean STEPS [--only experts]    trains tiny models for so many steps with every check on, and says what they raised
+  bench/checks.py --clean STEPS [--only experts]    trains tiny models for so many steps with every check on, and says what they raised;
+                                                    exit status 1: an alarm, or a run that did not make all of its steps
 
 Two figures of a step, each that of a long run less that of a short one: processor time, which other work on the machine
 disturbs little, and time by the clock. Both hold all that a step costs: step_s of metrics.jsonl leaves out what is done between
@@ -94,10 +95,11 @@ def print_costs(asked, folder):
 
 
 def print_alarms(asked, folder):
+    chosen = [one for one in CLEAN if not asked.only or asked.only in one[0]]
+    if not chosen:
+        sys.exit(f"no run has \"{asked.only}\" in its name: nothing was trained")
     failed = False
-    for name, config, settings in CLEAN:
-        if asked.only and asked.only not in name:
-            continue
+    for name, config, settings in chosen:
         out = os.path.join(folder, "clean")
         code, said, _ = train(asked, config, asked.clean, ["train.log_every=100000", *settings, *asked.settings], out)
         with open(os.path.join(out, "metrics.jsonl")) as lines:
@@ -105,7 +107,7 @@ def print_alarms(asked, folder):
         with open(os.path.join(out, "events.jsonl")) as lines:
             alarms = sum('"event":"corruption"' in line for line in lines)
         print(f"{name:<24} {' '.join(settings)}\n{'':<24} {steps} steps, {alarms} alarms, exit code {code}", flush=True)
-        if code != 0:
+        if code != 0 or alarms > 0 or steps != asked.clean:
             failed = True
             print(said)
     return failed

@@ -11,7 +11,8 @@ FLOPs differs with the layout (docs/decisions/0015): the tokens per second here 
 The network of the later jobs was broken (13 GB/s over 512 devices, where earlier ones had 177). A job counts as on a healthy network
 when its own all-reduce reached three quarters of the first campaign's median for its size.
 
-Exits with 1 when a first choice in a published cell was measured more than 5 % slower than the fastest layout there.
+Exits with 1 when a first choice in a published cell was measured more than 5 % slower than the fastest layout there; with --all, when
+more than LEAST_NEAR allows of all cells were.
 With --facts it predicts nothing and prints what the software's time of the host and its network were read from.
 
 Usage: bench/nanotron_sweep.py [--sextant build/release/sextant] [--all] [--facts]
@@ -35,6 +36,7 @@ SEQUENCES, LENGTH, VOCABULARY = 256, 4096, 131072
 FIRST_CAMPAIGN = 13_600_000  # job numbers below it: a healthy network
 GATHERS_AGAIN = 14_019_000   # from it on, backward gathers inputs of split linears again instead of keeping them
 WHOLE_NETWORK = 0.75
+LEAST_NEAR = 0.96  # of all cells, our first choice within 5 % of the fastest: 24 of 25 (bench/results/nanotron_sweep.txt)
 WHOLE_NODE_GB_S = 300        # all-reduce inside a node; a few jobs had 45
 ROOM_GIB = 70                # above it PyTorch's allocator frees and asks again in every step: a job of 18 s took 48
 # Of the published heat map, those that published_runs.csv has: dp, tp, pp, microbatch, zero.
@@ -266,8 +268,9 @@ def main():
     published = judge_published(timed)
     print(f"the published: {published[0]} and {published[1]} of {len(PUBLISHED)} within 5 %")
     print(f"first choices: {near} and {found} of {judged} within 5 %")
-    if not args.all and near < len(PUBLISHED):
-        sys.exit(1)
+    wanted = math.ceil(LEAST_NEAR * judged) if args.all else len(PUBLISHED)
+    if near < wanted:
+        sys.exit(f"{near} first choices are within 5 %, expected {wanted}")
 
 
 if __name__ == "__main__":

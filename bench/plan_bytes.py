@@ -5,7 +5,7 @@
 The four models of configs/bench as they are, every way to recompute of two of them, repeatable and f32 runs, evaluation, ZeRO 1 to 3 and
 tp2·pp2 on ranks that share the GPU. Each case plans, then trains one step on random tokens, and reads `arena_bytes_by_rank` of its first
 line of metrics. `--planner` names the program that plans, so that a build without CUDA can be held to it. Writes a table; the last line
-says how many are equal, and the exit status is 1 where any is not. With `--device cpu` the tiny configs are planned for this processor
+says how many are equal, and the exit status is 1 where any is not, or where no case was chosen. With `--device cpu` the tiny configs are planned for this processor
 and trained on it: a check of the script where there is no GPU.
 """
 import argparse
@@ -115,6 +115,8 @@ def main():
             said = "equal " if planned == allocated else "DIFFER"
             print(f"{said}  {text}: {len(allocated)} rank{'s' * (len(allocated) > 1)} of {figures} bytes"
                   + ("" if planned == allocated else f"; planned {planned}"), flush=True)
+    if total == 0:
+        sys.exit(f"no case has \"{arguments.only}\" in its text: nothing was compared")
     print(f"{equal} of {total} equal")
     sys.exit(equal != total)
 

@@ -4,7 +4,7 @@
 
 Runs `sextant train` on the config (with the key=value overrides) in a temporary directory, then bench/torch_train.py in
 each mode with the shape that the run wrote; with several rounds the sides take turns and each keeps its fastest round.
-Prints a table, and writes bench/results/train_cpu.json. Needs build/release/sextant and, for PyTorch, scripts/peers.
+Prints a table, and writes bench/results/train_cpu.json. Refuses to measure beside other work unless told --busy. Needs build/release/sextant and, for PyTorch, scripts/peers.
 """
 import argparse
 import datetime
@@ -21,6 +21,7 @@ import tomllib
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 TORCH_TRAIN = REPOSITORY / "bench" / "torch_train.py"
 WARMUP = 3  # steps that count for neither side
+IDLE_LOAD = 0.5  # of the last minute: other work would count for the side whose turn it is
 
 
 def parse_arguments():
@@ -31,6 +32,7 @@ def parse_arguments():
     parser.add_argument("--modes", type=lambda text: text.split(","), default=["eager", "compile", "compile-chunked"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--results", type=pathlib.Path, default=REPOSITORY / "bench" / "results" / "train_cpu.json")
+    parser.add_argument("--busy", action="store_true", help="measure beside other work too; the report says how much there was")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
     return parser.parse_args()
 
@@ -119,6 +121,8 @@ def main():
         if not path.exists():
             fail(f"{path} is not there; {remedy}")
     load = os.getloadavg()[0]
+    if load > IDLE_LOAD and not arguments.busy:
+        fail(f"other work runs on this machine (load {load:.2f}, expected at most {IDLE_LOAD}): wait for it, or give --busy and another --results")
     sextant, torch_runs, shape = None, {mode: None for mode in arguments.modes}, None
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory() as directory:
@@ -138,7 +142,7 @@ def main():
         "memory_over_least_torch": round(sextant["peak_rss_mb"] / least_memory, 3)}
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     arguments.results.write_text(json.dumps(report, indent=2) + "\n")
-    if load > 0.5:
+    if load > IDLE_LOAD:
         print(f"The machine was busy (load {load:.1f}): take these figures as rough.")
 
 
