@@ -62,6 +62,17 @@ TEST_F(ManifestTest, FindsAChangeInEveryBlock) {
   }
 }
 
+// After sizes have been looked at, files may still go, or be replaced by what cannot be read.
+TEST_F(ManifestTest, WhatCannotBeReadIsDamage) {
+  for (const char* name : {"a", "b", "c"}) write_text(root / name, "0123456789");
+  Manifest manifest = hashed(root);
+  fs::remove(root / "a");
+  fs::remove(root / "c");
+  fs::create_directory(root / "c");
+  EXPECT_EQ(wrong_content(root, manifest, hash_alone),
+            (std::vector<std::string>{"a cannot be read", "c cannot be read"}));
+}
+
 // Who hashes which block does not matter.
 TEST_F(ManifestTest, SharesGiveTheSameHash) {
   write_text(root / "a", std::string(1000, 'a'));

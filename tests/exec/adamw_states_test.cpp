@@ -2,12 +2,15 @@
 // rounding that is written out here.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <set>
 
 #include "base/bf16.h"
 #include "base/dynamic_map.h"
 #include "base/rng.h"
 #include "exec/kernel_runner.h"
+#include "exec/rounding_bits.h"
 #include "ops/shapes.h"
 
 namespace sextant {
@@ -113,6 +116,8 @@ TEST(AdamwInt8, SkipsWhenScaleIsZero) {
        .inputs = {coded.p, coded.g, coded.m, coded.v, {kLr}, {0}, {7}, coded.m_absmax, coded.v_absmax}});
   EXPECT_EQ(out[0], coded.p);
   EXPECT_EQ(out[1], coded.m);
+  EXPECT_EQ(out[2], coded.v);
+  EXPECT_EQ(out[3], coded.m_absmax);
   EXPECT_EQ(out[4], coded.v_absmax);
 }
 
@@ -145,17 +150,21 @@ TEST(AdamwRounded, RoundsToNeighboursWithoutBias) {
   }
   Attrs attrs = adamw_attrs();
   attrs.set("key", int64_t{12345});
-  attrs.set("first_row", int64_t{0});
   attrs.set("round_weight", int64_t{1});
-  auto run_at = [&](double step) {
-    TensorType state{DType::bf16, shape};
+  // From this row of the tensor on.
+  auto run_from = [&](int64_t row, double step) {
+    GlobalShape part{shape[0] - row, shape[1]};
+    attrs.set("first_row", row);
+    auto rows = [&](const Numbers& whole) { return Numbers(whole.begin() + row * shape[1], whole.end()); };
+    TensorType state{DType::bf16, part};
     return run_kernel({.def = ops::adamw_rounded,
                        .attrs = attrs,
-                       .types = {f64(shape), f64(shape), state, state, f64({}), f64({}), i32({})},
-                       .inputs = {p, g, m, v, {kLr}, {1}, {step}},
+                       .types = {f64(part), f64(part), state, state, f64({}), f64({}), i32({})},
+                       .inputs = {rows(p), rows(g), rows(m), rows(v), {kLr}, {1}, {step}},
                        .real = DType::f32,
                        .threads = 2});
   };
+  auto run_at = [&](double step) { return run_from(0, step); };
   std::vector<Numbers> out = run_at(3);
   Numbers exact[3] = {Numbers(count), Numbers(count), Numbers(count)};
   for (size_t i = 0; i < count; ++i) {
@@ -166,13 +175,39 @@ TEST(AdamwRounded, RoundsToNeighboursWithoutBias) {
   expect_rounded_around(out[1], exact[1], "first moment");
   expect_rounded_around(out[2], exact[2], "second moment");
   EXPECT_EQ(run_at(3), out);
-  attrs.set("first_row", int64_t{1});
-  EXPECT_NE(run_at(3), out);
-  // Rows of a tensor that begins a row earlier draw what that tensor's rows draw.
-  std::vector<Numbers> later = run_at(3);
-  int same = 0;
-  for (size_t i = 0; i < count; ++i) same += later[1][i] == out[1][i];
-  EXPECT_LT(same, static_cast<int>(count) * 9 / 10);
+  EXPECT_NE(run_at(4)[1], out[1]);
+  // Rows of a part draw what they draw in the whole tensor, bit for bit.
+  for (int64_t row : {int64_t{1}, int64_t{17}, shape[0] - 1}) {
+    std::vector<Numbers> part = run_from(row, 3);
+    for (size_t output = 0; output < out.size(); ++output)
+      EXPECT_EQ(part[output], Numbers(out[output].begin() + row * shape[1], out[output].end())) << "from row " << row;
+  }
+}
+
+// Bits that two elements, or two of what is rounded, shared would make their errors add up.
+TEST(RoundingWordsTest, NobodySharesBits) {
+  constexpr int64_t kPlaces = 24;
+  std::set<std::array<uint32_t, 3>> triples;
+  int64_t drawn = 0, equal = 0;
+  std::vector<uint32_t> all;
+  for (int64_t key : {1, 2})
+    for (int64_t step : {1, 2, 3})
+      for (int64_t row = 0; row < kPlaces; ++row)
+        for (int64_t column = 0; column < kPlaces; ++column) {
+          RoundingBits bits = RoundingWords(Attrs{{"key", key}}, step).at({row, column});
+          triples.insert({bits.first_moment, bits.second_moment, bits.weight});
+          for (uint32_t one : {bits.first_moment, bits.second_moment, bits.weight}) all.push_back(one);
+          ++drawn;
+        }
+  EXPECT_EQ(std::ssize(triples), drawn);
+  // 16 bits each: neighbours of any kind are equal by chance only.
+  for (size_t distance = 1; distance <= 6; ++distance)
+    for (size_t i = distance; i < all.size(); ++i) equal += all[i] == all[i - distance] ? 1 : 0;
+  EXPECT_LT(equal, 20);
+  for (uint32_t one : all) ASSERT_LT(one, 0x10000U);
+  double mean = 0;
+  for (uint32_t one : all) mean += one / static_cast<double>(all.size());
+  EXPECT_NEAR(mean, 32767.5, 4 * 18918 / std::sqrt(static_cast<double>(all.size())));
 }
 
 }  // namespace

@@ -208,6 +208,48 @@ TEST(Route, GroupsAndCorrectionAsWrittenOut) {
   }
 }
 
+// Scores of few values, so that experts of a group tie, and groups do: the group's score is the sum of its best,
+// whichever of equals are taken, and the first of equal groups is kept.
+TEST(Route, GroupsWithEqualScores) {
+  constexpr int64_t kTokens = 60, kExperts = 12;
+  for (int64_t groups : {2, 3, 4})
+    for (int64_t top : {int64_t{1}, int64_t{2}, kExperts / groups}) {
+      int64_t size = kExperts / groups, kept = groups - 1, top_k = 2;
+      Random random(9, "ties", static_cast<uint64_t>(groups * 100 + top));
+      Numbers logits(static_cast<size_t>(kTokens * kExperts));
+      for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<double>(random.below(i, 3)) - 1;
+      Numbers found = run(
+          ops::route, {{"top_k", top_k}, {"sigmoid", 1}, {"groups", groups}, {"keep_groups", kept}, {"group_top", top}},
+          {f64({1, kTokens, kExperts})}, {logits})[1];
+      for (int64_t t = 0; t < kTokens; ++t) {
+        auto score = [&](int64_t expert) {
+          return 1 / (1 + std::exp(-logits[static_cast<size_t>(t * kExperts + expert)]));
+        };
+        std::vector<std::pair<double, int64_t>> of_groups;  // the best first, the first of equals before
+        for (int64_t g = 0; g < groups; ++g) {
+          Numbers scores;
+          for (int64_t i = 0; i < size; ++i) scores.push_back(score(g * size + i));
+          std::sort(scores.rbegin(), scores.rend());
+          double sum = 0;
+          for (int64_t i = 0; i < top; ++i) sum += scores[static_cast<size_t>(i)];
+          of_groups.emplace_back(-sum, g);
+        }
+        std::sort(of_groups.begin(), of_groups.end());
+        std::vector<std::pair<double, int64_t>> experts;
+        for (int64_t k = 0; k < kept; ++k)
+          for (int64_t i = 0; i < size; ++i) {
+            int64_t expert = of_groups[static_cast<size_t>(k)].second * size + i;
+            experts.emplace_back(-score(expert), expert);
+          }
+        std::sort(experts.begin(), experts.end());
+        for (int64_t k = 0; k < top_k; ++k)
+          EXPECT_EQ(found[static_cast<size_t>(t * top_k + k)],
+                    static_cast<double>(experts[static_cast<size_t>(k)].second))
+              << groups << " groups, by their " << top << " best, token " << t;
+      }
+    }
+}
+
 // Perfectly balanced experts give top_k times the coefficient, as in transformers.
 TEST(BalanceLoss, OfEqualLoadIsTopK) {
   constexpr double kTokens = 40, kExperts = 8, kTopK = 2;

@@ -85,6 +85,40 @@ TEST(Quantize, OfNothingAndOfWhatIsNotFinite) {
   EXPECT_EQ(small[0][2], -small[0][0]);
 }
 
+// Of several tasks, wherever the NaN is: numbers that come after it do not take its place.
+TEST(Quantize, ANanIsTheLargestWhereverItStands) {
+  Numbers x = spread("long", 5 * 16384 + 77, 6);
+  for (size_t at : {size_t{0}, size_t{16383}, size_t{16384}, size_t{40000}, x.size() - 1}) {
+    Numbers with_nan = x;
+    with_nan[at] = NAN;
+    EXPECT_TRUE(std::isnan(largest_magnitude(with_nan))) << at;
+    with_nan[at] = -kInfinity;
+    EXPECT_EQ(largest_magnitude(with_nan), kInfinity) << at;
+  }
+  // Of ops that write it beside their output.
+  for (size_t at : {size_t{0}, size_t{7}, size_t{29}}) {
+    Numbers tokens = spread("tokens", 30, 3), weights(10, 1.0);
+    tokens[at] = NAN;
+    std::vector<Numbers> out = run_kernel({.def = ops::rms_norm,
+                                           .attrs = {{"eps", 1e-5}, {"amax", 1}},
+                                           .types = {f64({1, 3, 10}), f64({10})},
+                                           .inputs = {tokens, weights},
+                                           .real = DType::f32});
+    EXPECT_TRUE(std::isnan(out.back()[0])) << at;
+  }
+  // Of the tile it is in, and of no other: a tile without a usable scale has 1.
+  for (size_t at = 0; at < 10; ++at) {
+    Numbers row = spread("row", 10, 3);
+    row[at] = NAN;
+    std::vector<Numbers> out = run_kernel({.def = ops::quantize_tiles,
+                                           .attrs = {{"dtype", "e4m3"}, {"tile", int64_t{4}}},
+                                           .types = {f64({1, 1, 10})},
+                                           .inputs = {row},
+                                           .real = DType::f32});
+    for (size_t tile = 0; tile < 3; ++tile) EXPECT_EQ(out[1][tile] == 1, tile == at / 4) << at << " tile " << tile;
+  }
+}
+
 TEST(Quantize, EveryTileHasItsOwnScale) {
   constexpr int64_t kRows = 6, kWidth = 10, kTile = 4;
   Numbers x = spread("tiles", 2 * kRows * kWidth, 20);

@@ -40,6 +40,32 @@ TEST(PredictionInterval, HoldsTheShareThatItSays) {
   }
 }
 
+// Sources of one row each with the same traits, in which case all of the rule is two lines: a score is an error over
+// the mean of the others', and the interval is the k-th smallest score times the mean, with k the first at share·(n+1)
+// or above.
+TEST(PredictionInterval, IsTheConformalQuantile) {
+  for (int n : {4, 9, 19, 30})
+    for (double share : {0.5, 0.75, 0.8, 0.9}) {
+      Random random(7, "quantile", static_cast<uint64_t>(n));
+      std::vector<HeldOutError> errors;
+      double sum = 0;
+      for (int i = 0; i < n; ++i) {
+        double error = (i % 2 == 0 ? 1 : -1) * (0.01 + 0.4 * random.uniform(static_cast<uint64_t>(i)));
+        errors.push_back(
+            {.source = fmt::format("source {}", i), .traits = made_errors(1)[0].traits, .log_error = error});
+        sum += std::abs(error);
+      }
+      std::vector<double> scores;
+      for (const HeldOutError& error : errors)
+        scores.push_back(std::abs(error.log_error) / ((sum - std::abs(error.log_error)) / (n - 1)));
+      std::ranges::sort(scores);
+      auto k = static_cast<size_t>(std::ceil(share * (n + 1) - 1e-9));
+      double expected = scores[std::min(scores.size(), k) - 1] * sum / n;
+      EXPECT_NEAR(IntervalModel(errors).interval(errors[0].traits, share).log_half, expected, 1e-9)
+          << n << " " << share;
+    }
+}
+
 TEST(PredictionInterval, IsWiderWhereErrorsAreLarger) {
   IntervalModel model(made_errors(1));
   RunTraits traits = model.errors().front().traits;

@@ -130,6 +130,30 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
                          testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true},
                                          Case{4, 2, 4, 1.0e8, false}));
 
+// Pipelines alone, one of each schedule, number of chunks and microbatch: whether weight gradients are deferred, and
+// behind what the last backward stands, decides where a bound is nearest to the price. Stages of blocks and stages with
+// ends only; a slow and a fast network.
+TEST(Search, BoundsOfEveryScheduleAreBelowItsPrice) {
+  const SoftwareProfile profile = own_profile();
+  std::set<std::string> schedules;
+  for (int64_t layers : {5, 8})
+    for (double rate : {1e8, 4e10}) {
+      const ModelSpec spec = small_model(layers, false);
+      Machine machine = small_machine(8e9);
+      for (Level& level : machine.levels) level.link = {rate, 2e-6};
+      const RunConfig run = run_of(8, 256), trained = without_evaluation(run);
+      LayoutBounds bounds({trained, spec, machine, profile});
+      std::set<std::string> seen;
+      for (const LayoutChoice& choice : layouts_of({run, spec, machine, 4})) {
+        if (choice.mesh.pp != 4 || choice.microbatch > 2) continue;
+        if (!seen.insert(fmt::format("{} {} {}", choice.schedule, choice.chunks, choice.microbatch)).second) continue;
+        schedules.insert(choice.schedule);
+        expect_bounds_below(price_layout(with_choice(trained, choice), {spec, machine, profile}), bounds);
+      }
+    }
+  EXPECT_GE(schedules.size(), 5u);
+}
+
 // Embedding and head may stand in place of a layer each: 126 layers are dealt to 16 stages in 2, 4 or 8 chunks.
 TEST(Search, TriesEveryNumberOfChunksThatDividesWell) {
   auto chunks_of = [](int64_t layers, int64_t stages) {

@@ -1,6 +1,9 @@
 // What the supervisor does for each cause, how often and after how long.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+
+#include <random>
 
 #include "base/files.h"
 #include "checkout.h"
@@ -70,6 +73,58 @@ TEST_F(Policy, ANewCheckpointIsProgress) {
   }
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(after(CauseKind::hang, 40, 20).retry);  // an older one is none
   EXPECT_FALSE(after(CauseKind::hang, 40, 39).retry);
+}
+
+// Drawn histories against the rules of docs/survive.md, kept as plain lists of what happened.
+TEST(PolicyRules, HoldForDrawnHistories) {
+  const std::vector<CauseInfo> causes = cause_table();
+  std::mt19937 random(3);
+  int refused = 0, limited = 0;
+  for (int history = 0; history < 3000; ++history) {
+    const int64_t retries = 1 + static_cast<int64_t>(random() % 4), first = -1 + static_cast<int64_t>(random() % 3);
+    RetryPolicy policy{{.retries = retries, .first_wait = 100ms, .longest_wait = 350ms}, first};
+    struct Failure {
+      CauseKind kind;
+      int64_t step, newest;
+    };
+    std::vector<Failure> past;
+    for (int turn = 0; turn < 8; ++turn) {
+      const CauseInfo& info = causes[random() % causes.size()];
+      int64_t newest = past.empty() ? first : past.back().newest;
+      newest += static_cast<int64_t>(random() % 3) - (random() % 5 == 0 ? 1 : 0);
+      int64_t step = newest + static_cast<int64_t>(random() % 3);
+      RetryPolicy::Decision found = policy.after({.kind = info.kind}, step, newest);
+      if (info.response != Response::retry) {
+        EXPECT_FALSE(found.retry) << info.name;
+        break;
+      }
+      past.push_back({info.kind, step, newest});
+      // Failures in a row since the last one that found a checkpoint newer than all before.
+      int64_t best = first, in_a_row = 0;
+      for (const Failure& failure : past) {
+        if (failure.newest > best) in_a_row = 0;
+        best = std::max(best, failure.newest), ++in_a_row;
+      }
+      // Of this cause, since a checkpoint that lies beyond every step at which it was seen.
+      int64_t furthest = -1, of_cause = 0;
+      for (const Failure& failure : past) {
+        if (failure.kind != info.kind) continue;
+        if (failure.newest > furthest) of_cause = 0;
+        furthest = std::max(furthest, failure.step), ++of_cause;
+      }
+      bool again = info.most > 0 && of_cause > info.most;
+      ASSERT_EQ(found.retry, in_a_row <= retries && !again)
+          << "history " << history << ", " << info.name << ": " << found.why;
+      if (!found.retry) {
+        ++(again && in_a_row <= retries ? limited : refused);
+        break;
+      }
+      std::chrono::milliseconds wait = in_a_row == 1 ? 0ms : in_a_row == 2 ? 100ms : in_a_row == 3 ? 200ms : 350ms;
+      EXPECT_EQ(found.wait, wait) << in_a_row;
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(limited, 100);
 }
 
 TEST_F(Policy, NonFiniteIsRetriedOnceUntilItIsPassed) {

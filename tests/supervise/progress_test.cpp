@@ -63,5 +63,26 @@ TEST_F(LastProgress, IsTheCheckpointThatStepsWaitedFor) {
   EXPECT_EQ(found(true), now_ - 60s) << "steps went on while it was written";
 }
 
+// Lines of a run that went on from step 3: those after it count, once each; what is no number, or cut off, does not.
+TEST_F(LastProgress, SecondsOfStepsThatCount) {
+  std::ofstream(out_ / "metrics.jsonl") << R"({"step":1,"step_s":1}
+{"step":2,"step_s":2}
+{"step":3,"step_s":4}
+{"step":4,"step_s":8}
+{"step":5,"step_s":"16"}
+{"step":6}
+{"step":7,"step_s":32}
+{"step":8,"step_s":6)";
+  EXPECT_EQ(productive_seconds(out_, 0), 47);
+  EXPECT_EQ(productive_seconds(out_, 2), 44);
+  EXPECT_EQ(productive_seconds(out_, 3), 40);
+  EXPECT_EQ(productive_seconds(out_, 4), 32);
+  EXPECT_EQ(productive_seconds(out_, 7), 0);
+  EXPECT_EQ(last_metrics_step(out_), 7);
+  fs::remove(out_ / "metrics.jsonl");
+  EXPECT_EQ(productive_seconds(out_, 0), 0);
+  EXPECT_EQ(last_metrics_step(out_), 0);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -1,7 +1,9 @@
 // tokenizer.json files that are wrong, hostile, or of a kind that is not supported: each is refused with its reason.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "base/error.h"
 #include "text/tokenizer.h"
@@ -155,6 +157,75 @@ TEST(TokenizerJson, UnigramFilesThatAreWrong) {
   expect_in("unk_id", complaint(R"("unk_id": 1, "vocab": [["a", -1]])"));
   expect_in("model.vocab[0]", complaint(R"("unk_id": 0, "vocab": [["a"]])"));
   expect_in("model.vocab[0]", complaint(R"("unk_id": 0, "vocab": [["a", "b"]])"));
+}
+
+// Every way to cut a text, tried out: pieces score what the file says, a character that is no piece by itself 10 less
+// than the lowest, the largest sum wins. Neighbouring characters without a piece are then one run, which is its piece
+// if it has one: with scores above 0 no best path takes that.
+std::vector<uint32_t> best_cut(const std::map<std::string, std::pair<uint32_t, double>>& pieces, double lowest,
+                               const std::string& text) {
+  const size_t n = text.size();
+  double best = -1e300;
+  std::vector<uint32_t> ids;
+  for (uint32_t cuts = 0; cuts < 1U << (n - 1); ++cuts) {
+    double sum = 0;
+    std::vector<uint32_t> found;
+    std::string run;  // of characters without a piece
+    auto end_run = [&] {
+      if (auto at = pieces.find(run); !run.empty()) found.push_back(at == pieces.end() ? 0 : at->second.first);
+      run.clear();
+    };
+    bool possible = true;
+    for (size_t begin = 0, end = 0; possible && begin < n; begin = end) {
+      for (end = begin + 1; end < n && (cuts >> (end - 1) & 1) == 0;) ++end;
+      std::string piece = text.substr(begin, end - begin);
+      if (auto at = pieces.find(piece); at != pieces.end()) {
+        end_run();
+        sum += at->second.second;
+        found.push_back(at->second.first);
+      } else {
+        possible = piece.size() == 1;
+        sum += lowest - 10;
+        run += piece;
+      }
+    }
+    end_run();
+    if (possible && sum > best + 1e-9) best = sum, ids = found;
+  }
+  return ids;
+}
+
+TEST(TokenizerJson, UnigramTakesTheBestOfAllCuts) {
+  std::mt19937 random(4);
+  for (int vocabulary = 0; vocabulary < 40; ++vocabulary) {
+    const double base = vocabulary % 2 == 0 ? 60 : -20;  // scores above 0, and as files have them
+    std::map<std::string, std::pair<uint32_t, double>> pieces;
+    Json vocab = Json::array({Json::array({"<unk>", base})});
+    double lowest = base;
+    auto add = [&](const std::string& piece) {
+      double score = base + static_cast<double>(random() % 20000) / 1000;  // no two sums are equal but by chance
+      if (pieces.contains(piece)) return;
+      pieces[piece] = {static_cast<uint32_t>(vocab.size()), score};
+      vocab.push_back(Json::array({piece, score}));
+    };
+    for (const char* piece : {"a", "b", "xy"}) add(piece);
+    for (int i = 0; i < 6; ++i) {
+      std::string piece;
+      for (uint32_t length = 2 + random() % 3; length > 0; --length) piece += "abxy"[random() % 4];
+      add(piece);
+    }
+    Tokenizer tokenizer = Tokenizer::from_json(
+        Json{{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}}.dump(), "unigram.json");
+    for (int turn = 0; turn < 40; ++turn) {
+      std::string text;
+      for (uint32_t length = 1 + random() % 8; length > 0; --length) text += "abxy"[random() % 4];
+      std::vector<uint32_t> expected = best_cut(pieces, lowest, text);
+      EXPECT_EQ(tokenizer.encode_with_special(text), expected) << text << " of vocabulary " << vocabulary;
+    }
+    for (const char* text : {"xy", "axyb", "xyxy"})
+      EXPECT_EQ(tokenizer.encode_with_special(text), best_cut(pieces, lowest, text))
+          << text << " of vocabulary " << vocabulary;
+  }
 }
 
 TEST(TokenizerJson, RobertaStyleEnds) {

@@ -56,6 +56,26 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
   }
 }
 
+// Documents that begin behind the first block of queries (128) of a rank's piece, in every order of the ring.
+TEST(Documents, OfPiecesLongerThanABlockOfQueries) {
+  ScratchRun scratch("documents-long");
+  auto losses = [&](const std::string& out, std::vector<std::string> all) {
+    for (const char* own :
+         {"data.mask_documents=true", "train.steps=2", "train.eval_every=0", "batch.sequences=1", "batch.microbatch=1",
+          "batch.seq=1200", "model.max_seq=1200", "model.layers=1", "optimizer.eps=1e-6"})
+      all.emplace_back(own);
+    scratch.run(out, all);
+    return numbers(scratch.losses(out));
+  };
+  std::vector<double> expected = losses("one", {});
+  for (const char* order : {"auto", "zigzag", "striped"}) {
+    std::vector<double> ring = losses(order, {"mesh.cp=2", fmt::format("mesh.ring_order={}", order)});
+    ASSERT_EQ(ring.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(ring[i], expected[i], 1e-5 * expected[i]) << order << " step " << i + 1;
+  }
+}
+
 // What attention does by position: scores that fall with the distance, weights that are left out, windows.
 TEST(Documents, StripedRingsCountPositionsOfTheWholeSequence) {
   ScratchRun scratch("documents-striped");

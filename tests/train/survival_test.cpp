@@ -1,5 +1,6 @@
 // What a run must never do without a word: go on from NaN, from damaged or mixed files, with another tokenizer or other
 // data, on an abandoned branch, or beside another run. On one rank and on a mesh of data and tensor parallel ranks.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -335,6 +336,34 @@ TEST_P(Survival, ASecondRunInTheSamePlaceIsRefusedByName) {
   EXPECT_EQ(refused.code, ExitCode::bad_input);
   EXPECT_NE(refused.what.find(fmt::format("another run is writing here: process {}", ::getpid())), std::string::npos)
       << refused.what;
+}
+
+TEST(RunLockFile, IsNoLinkAndIsNotInherited) {
+  ScratchRun scratch("run-lock");
+  const fs::path& out = scratch.root();
+  {
+    // What another link of this name points to is not ours to truncate.
+    write_file_atomically(out / "thesis", "mine");
+    fs::create_symlink(out / "thesis", out / RunLock::kRunFile);
+    EXPECT_THROW(RunLock{out}, std::runtime_error);
+    EXPECT_EQ(read_file(out / "thesis"), "mine");
+    fs::remove(out / RunLock::kRunFile);
+  }
+  RunLock held(out);
+  ASSERT_TRUE(held.is_held());
+  EXPECT_EQ(read_file(out / RunLock::kRunFile).rfind(fmt::format("process {} on ", ::getpid()), 0), 0u);
+  // A program that is started meanwhile, a loader or a shell, must not hold it when the run has ended.
+  int inherited = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (fs::read_symlink(entry.path(), gone) == fs::canonical(out / RunLock::kRunFile))
+      inherited += (::fcntl(std::stoi(entry.path().filename().string()), F_GETFD) & FD_CLOEXEC) == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(inherited, 0);
+  // The supervisor's is another; a second of the same kind is refused.
+  RunLock supervisor(out, RunLock::kSupervisorFile);
+  EXPECT_TRUE(supervisor.is_held());
+  EXPECT_THROW(RunLock(out, RunLock::kSupervisorFile), UserError);
 }
 
 TEST_P(Survival, NothingToDoAfterAChangeIsNoSuccess) {

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "run_files.h"
 #include "watch/csv_export.h"
+#include "watch/prometheus.h"
 #include "watch/tensorboard.h"
 
 namespace sextant {
@@ -77,6 +78,36 @@ TEST(CsvOfRuns, HasARowForEachStepAndQuotesNames) {
       csv_of_runs(runs, {"loss"}),
       "run,step,tokens,seconds,flops,loss\n\"a,\"\"x\"\"\",1,100,0.500,,5\n"
       "\"a,\"\"x\"\"\",2,200,1.000,,4\nb,7,700,0.500,4000000000000000,1.5\nb,8,800,1.000,4000000000000000,1.25\n");
+}
+
+// Label values as the text format has them: backslash, double quote and line feed escaped, all else as it is. A table
+// of names of folders, which are the runs'.
+TEST(PrometheusText, EscapesLabelsAndNamesMetrics) {
+  RunFiles files("prometheus");
+  const std::vector<std::pair<std::string, std::string>> names{{"plain", "plain"},
+                                                               {"a\"b", "a\\\"b"},
+                                                               {"back\\slash", "back\\\\slash"},
+                                                               {"two\nlines", "two\\nlines"},
+                                                               {"{comma,=}", "{comma,=}"}};
+  for (const auto& [folder, label] : names)
+    files.write(folder + "/metrics.jsonl", metrics_line(1, 5) + metrics_line(2, 4.5, ",\"grad.norm-x\":2.25"));
+  RunSet runs({files.path()});
+  runs.rescan();
+  runs.read_all();
+  std::string text = prometheus_text(runs, 0);
+  for (const auto& [folder, label] : names) {
+    for (const char* line : {"sextant_loss{{run=\"{}\"}} 4.5\n", "sextant_step{{run=\"{}\"}} 2\n",
+                             "sextant_tokens{{run=\"{}\"}} 200\n", "sextant_grad_norm_x{{run=\"{}\"}} 2.25\n"}) {
+      std::string sample = "\n" + fmt::format(fmt::runtime(line), label);
+      EXPECT_NE(text.find(sample), text.npos) << sample << text;
+    }
+  }
+  // Each metric is described once, before all of its samples.
+  for (size_t at = text.find("# TYPE "); at != text.npos; at = text.find("# TYPE ", at + 1)) {
+    std::string name = text.substr(at + 7, text.find(' ', at + 7) - at - 7);
+    EXPECT_EQ(text.find("# TYPE " + name + " ", at + 1), text.npos) << name;
+    EXPECT_EQ(text.substr(text.find('\n', at) + 1, name.size() + 1), name + "{");
+  }
 }
 
 }  // namespace
