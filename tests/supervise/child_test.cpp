@@ -91,6 +91,7 @@ TEST_F(Children, HeartbeatsThatGoStillAreAHang) {
   write_beat(place_, 1, "running", 31);
   EXPECT_FALSE(watch.look(start + 31s));
   EXPECT_FALSE(watch.look(start + 40s));  // rank 0 is still, but it has finished
+  EXPECT_TRUE(watch.look(start + 41s));   // as long as the limit is too long
   EXPECT_NE(watch.look(start + 42s)->find("no heartbeat of rank-1 for 11 s"), std::string::npos);
   write_beat(place_, 1, "finished", 43);
   EXPECT_FALSE(watch.look(start + 43s));

@@ -30,6 +30,8 @@ TEST(Causes, AreReadOffTheStatus) {
   EXPECT_EQ(cause_of_status(exited(128 + SIGKILL)).as_exit_code(), ExitCode::rank_lost);
   EXPECT_EQ(cause_of_status(exited(1)).kind, CauseKind::launcher_failed);
   EXPECT_EQ(cause_of_status(exited(213)).kind, CauseKind::launcher_failed);
+  EXPECT_EQ(cause_of_status(exited(128)).kind, CauseKind::launcher_failed);  // signal 0 is none
+  EXPECT_EQ(cause_of_status(exited(129)).signal, SIGHUP);
 }
 
 TEST(Causes, AreTheTableOfThePage) {

@@ -31,6 +31,8 @@ TEST(SweepGrid, RefusesWhatMakesNoRuns) {
   for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
            {}, {"a=1"}, {"a"}, {"=1,2"}, {"a=1,,2"}, {"a=1,1"}, {"a=1,2", "a=3"}, {"a=1,2,"}})
     EXPECT_THROW(sweep_grid(bad), UserError) << (bad.empty() ? "" : bad[0]);
+  EXPECT_EQ(sweep_grid({"a=0,1,2,3,4,5,6,7,8,9", "b=0,1,2,3,4,5,6,7,8,9", "c=0,1,2,3,4,5,6,7,8,9", "d=0,1,2,3,4,5,6,7,8,9"}).size(),
+            10'000u);  // as many as are allowed
   std::string many = "=0";
   for (int i = 1; i < 101; ++i) many += "," + std::to_string(i);
   EXPECT_THROW(sweep_grid({"a" + many, "b" + many}), UserError);
@@ -64,6 +66,32 @@ TEST_F(Scores, AreTheMeanOfTheLastTenth) {
   EXPECT_EQ(score.validation_loss, 7.5);
   EXPECT_EQ(score.value(true), 7.5);
   EXPECT_DOUBLE_EQ(score.value(false), 9.5);
+}
+
+// The mean of the last tenth, and of ten steps at least, of as many as there are; the middle of as many rates.
+TEST_F(Scores, OfAnyNumberOfSteps) {
+  for (int steps : {1, 5, 10, 11, 99, 100, 119, 120, 250}) {
+    std::string text;
+    for (int step = 1; step <= steps; ++step)
+      text += "{\"step\":" + std::to_string(step) + ",\"loss\":" + std::to_string(step * step) +
+              ",\"tokens_per_s\":" + std::to_string(1000 - step) + "}\n";
+    write(text);
+    RunScore score = score_of(run_);
+    int count = std::min(steps, std::max(10, steps / 10));
+    double sum = 0;
+    for (int step = steps - count + 1; step <= steps; ++step) sum += step * step;
+    EXPECT_NEAR(*score.loss, sum / count, 1e-9 * sum) << steps;
+    // Falling rates: sorted, the one in the middle of those of the last steps, the upper of two.
+    EXPECT_EQ(*score.tokens_per_s, 1000 - steps + count / 2) << steps;
+  }
+}
+
+// A run that was not finite for a step and went on is judged by its last losses.
+TEST_F(Scores, ForgiveAStepThatWasNotFinite) {
+  write("{\"step\":1,\"loss\":3}\n{\"step\":2,\"non_finite\":{\"loss\":\"nan\"}}\n{\"step\":3,\"loss\":2}\n");
+  RunScore score = score_of(run_);
+  EXPECT_FALSE(score.diverged);
+  EXPECT_DOUBLE_EQ(*score.loss, 2.5);
 }
 
 TEST_F(Scores, AreInfiniteWhereTheLossIsNotFinite) {
