@@ -1,4 +1,5 @@
-// What a report adds up, of a made-up history; what a hang is at the very moment of a limit; lines of launchers at their edges.
+// What a report adds up, of a made-up history; what a hang is at the very moment of a limit; lines of launchers at
+// their edges.
 #include "supervise/run_report.h"
 
 #include <fmt/format.h>
@@ -27,8 +28,9 @@ Attempt attempt_of(int64_t number, CauseKind kind, bool trained, const LostSecon
 // A hang, a stop that was asked for, a start that failed, and the end.
 RunReport made_report() {
   RunReport report;
-  report.attempts = {attempt_of(1, CauseKind::hang, true, {60, 2, 1, 0, 4}), attempt_of(2, CauseKind::stopped, true, {0, 1, 0, 0, 3}),
-                     attempt_of(3, CauseKind::run_failed, false, {0.5, 0, 8, 16, 0}), attempt_of(4, CauseKind::finished, true, {})};
+  report.attempts = {
+      attempt_of(1, CauseKind::hang, true, {60, 2, 1, 0, 4}), attempt_of(2, CauseKind::stopped, true, {0, 1, 0, 0, 3}),
+      attempt_of(3, CauseKind::run_failed, false, {0.5, 0, 8, 16, 0}), attempt_of(4, CauseKind::finished, true, {})};
   for (const Attempt& attempt : report.attempts) report.lost += attempt.lost;
   report.first_step = 0, report.last_step = 47, report.steps_repeated = 6;
   report.seconds = 1000, report.productive_seconds = 800, report.first_start_seconds = 20, report.end_seconds = 5;
@@ -71,7 +73,8 @@ TEST(RunReports, TellTheSameAsTextAndJson) {
     EXPECT_EQ(attempt["from_step"].is_null(), i == 2) << "a start that never trained began at no step";
   }
   std::string text = report_text(report, run);
-  for (const char* part : {"attempts  4", "steps     0 to 47, 6 done again", "60.5 s detecting, 3.0 s ending, 9.0 s waiting, 16.0 s preflight, 7.0 s starting",
+  for (const char* part : {"attempts  4", "steps     0 to 47, 6 done again",
+                           "60.5 s detecting, 3.0 s ending, 9.0 s waiting, 16.0 s preflight, 7.0 s starting",
                            "goodput   80.0 %", "outcome   finished"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }

@@ -31,8 +31,10 @@ TEST(SweepGrid, RefusesWhatMakesNoRuns) {
   for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
            {}, {"a=1"}, {"a"}, {"=1,2"}, {"a=1,,2"}, {"a=1,1"}, {"a=1,2", "a=3"}, {"a=1,2,"}})
     EXPECT_THROW(sweep_grid(bad), UserError) << (bad.empty() ? "" : bad[0]);
-  EXPECT_EQ(sweep_grid({"a=0,1,2,3,4,5,6,7,8,9", "b=0,1,2,3,4,5,6,7,8,9", "c=0,1,2,3,4,5,6,7,8,9", "d=0,1,2,3,4,5,6,7,8,9"}).size(),
-            10'000u);  // as many as are allowed
+  EXPECT_EQ(
+      sweep_grid({"a=0,1,2,3,4,5,6,7,8,9", "b=0,1,2,3,4,5,6,7,8,9", "c=0,1,2,3,4,5,6,7,8,9", "d=0,1,2,3,4,5,6,7,8,9"})
+          .size(),
+      10'000u);  // as many as are allowed
   std::string many = "=0";
   for (int i = 1; i < 101; ++i) many += "," + std::to_string(i);
   EXPECT_THROW(sweep_grid({"a" + many, "b" + many}), UserError);

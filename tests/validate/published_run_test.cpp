@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/csv.h"
 #include "base/error.h"
 #include "cost/software_profile_file.h"
+#include "plan/prediction_interval.h"
 #include "validate/foreign.h"
 #include "validate/foreign_experts.h"
 #include "validate/validation_figures.h"
@@ -165,6 +168,33 @@ TEST(PublishedRuns, TheProgramsOwnAreReadWhole) {
   }
   EXPECT_EQ(rows, (std::map<std::string, size_t>{{"published_moe_runs.csv", 110}, {"published_runs.csv", 676}}));
   EXPECT_EQ(judged, (std::map<std::string, size_t>{{"published_runs.csv", 330}}));
+}
+
+// Steps that were measured, against today's predictions and the intervals that the program tells: what the table of
+// held-out errors was made from. Every seventh of the judged rows on up to 64 devices, so that a fault in any price
+// shows, and seconds suffice.
+TEST(PublishedRuns, MeasurementsLieInTheIntervalsOfPredictions) {
+  std::vector<PublishedRun> runs;
+  int judged = 0;
+  for (PublishedRun& run : read_published_runs(std::string(kPublishedRuns)))
+    if (run.judged() && run.measured_seconds() && run.gpus.value_or(1000) <= 64 && judged++ % 7 == 0)
+      runs.push_back(std::move(run));
+  Validation validation(runs);
+  validation.predict(Constants::fitted);
+  const IntervalModel intervals = load_interval_model();
+  std::vector<double> errors;
+  int inside = 0;
+  for (const ValidationRow& row : validation.rows()) {
+    if (!row.predicted() || !row.measured_s) continue;
+    errors.push_back(std::abs(std::log(row.predicted_s / *row.measured_s)));
+    inside += errors.back() <= intervals.interval(row.traits()).log_half ? 1 : 0;
+  }
+  ASSERT_GE(errors.size(), 20u);
+  auto middle = errors.begin() + std::ssize(errors) / 2;
+  std::ranges::nth_element(errors, middle);
+  EXPECT_LT(*middle, 0.05);
+  // Of 80 %, three standard deviations of so few below; the fit has seen these rows, so more is no fault.
+  EXPECT_GE(static_cast<double>(inside) / static_cast<double>(errors.size()), 0.65);
 }
 
 // Parallel folding's Table 3: with tables alone the times are near, and the order of layouts is theirs.
