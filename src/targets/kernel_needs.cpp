@@ -17,6 +17,11 @@ Elements KernelTable::elements(const OpDef& def) const {
   return needs ? needs->elements : Elements::computed;
 }
 
+uint32_t KernelTable::bf16_inputs(const OpDef& def) const {
+  const KernelNeeds* needs = find(def);
+  return needs ? needs->bf16_inputs : 0;
+}
+
 Bytes KernelTable::workspace(const OpDef& def, const KernelQuery& query) const {
   const KernelNeeds* needs = find(def);
   return needs && needs->workspace ? needs->workspace(query) : Bytes{0};

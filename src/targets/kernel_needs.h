@@ -46,6 +46,8 @@ struct KernelNeeds {
   // Of a check of the products that it makes, beside the workspace; null: it makes none, or cannot check them.
   Bytes (*check)(const KernelQuery&) = nullptr;
   Elements elements = Elements::computed;
+  // A bit for each input that a kernel of Elements::computed takes in bf16 too, with the output written over it.
+  uint32_t bf16_inputs = 0;
 };
 
 // The scratch of an op: its kernel's from the beginning, then that of the check of its products where it has one.
@@ -61,6 +63,7 @@ class KernelTable {
 
   Grouping grouping(const OpDef& def) const;
   Elements elements(const OpDef& def) const;
+  uint32_t bf16_inputs(const OpDef& def) const;
   Bytes workspace(const OpDef& def, const KernelQuery& query) const;
   bool can_check(const OpDef& def) const;
   Bytes check(const OpDef& def, const KernelQuery& query) const;

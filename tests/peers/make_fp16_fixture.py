@@ -20,32 +20,33 @@ INITIAL, GROWTH, BACKOFF, INTERVAL = 2.0**30, 2.0, 0.25, 3
 
 class Rounded(torch.autograd.Function):
     @staticmethod
-    def forward(_, x):
-        return x.half().float()
+    def forward(context, x, dtype):
+        context.dtype = dtype
+        return x.to(dtype).float()
 
     @staticmethod
-    def backward(_, gradient):
-        return gradient.half().float()
+    def backward(context, gradient):
+        return gradient.to(context.dtype).float(), None
 
 
-def round_outputs(model):
-    """Between modules all is fp16. What the head makes stays inside of the loss."""
+def round_outputs(model, dtype):
+    """Between modules all is of `dtype`. What the head makes stays inside of the loss."""
     def hook(module, _, output):
         if torch.is_tensor(output):
-            return Rounded.apply(output)
-        return (Rounded.apply(output[0]), *output[1:])
+            return Rounded.apply(output, dtype)
+        return (Rounded.apply(output[0], dtype), *output[1:])
     head = model.get_output_embeddings()
     for module in model.modules():
         leaf = not list(module.children())
         if module is not head and (leaf or "DecoderLayer" in type(module).__name__):
             module.register_forward_hook(hook)
-    head.register_forward_pre_hook(lambda _, args: (Rounded.apply(args[0]),))
+    head.register_forward_pre_hook(lambda _, args: (Rounded.apply(args[0], dtype),))
 
 
 def main():
     batch = load_file(FIXTURES / "llama" / "expected.safetensors")
     model = load_model(FIXTURES / "llama")
-    round_outputs(model)
+    round_outputs(model, torch.float16)
     held = list(model.parameters())
     masters = [nn.Parameter(p.detach().clone()) for p in held]
     optimizer = torch.optim.AdamW([{"params": [p for p in masters if p.dim() >= 2], "weight_decay": DECAY},

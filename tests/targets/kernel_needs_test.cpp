@@ -48,6 +48,14 @@ TEST(KernelNeeds, OnlyTheUpdateAndWhatIsMeasuredAreLaunchedTogether) {
   }
 }
 
+// Weights in halves and narrow gradients, and narrow moments; every other kernel of the CPU gets bf16 widened.
+TEST(KernelNeeds, OnlyStepsOfAdamwTakeBf16AsItIs) {
+  for (const OpDef* def : all_ops()) {
+    uint32_t inputs = def == &ops::adamw ? 0b0011 : def == &ops::adamw_rounded ? 0b1100 : 0;
+    EXPECT_EQ(cpu_kernel_needs().bf16_inputs(*def), inputs) << def->name;
+  }
+}
+
 TEST(CudaNeeds, GemmsHaveOneScratchAndSumsTheirPartials) {
   LocalTypes dy{bf16({4, 1024, 768}), bf16({4, 1024, 3072})};
   EXPECT_EQ(cuda_bytes(ops::linear, {}, dy, {}), int64_t{32} << 20);

@@ -35,7 +35,7 @@ struct BoundOp {
   std::vector<Tensor> out;
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
-  std::optional<WideOperands> wide = {};     // where operands are in f16
+  std::optional<WideOperands> wide = {};     // where operands are in 16 bits
   const std::string* place = nullptr;        // what the rank's status calls it; null where none is kept
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
@@ -58,10 +58,12 @@ void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team, cpu::GemmCheck* 
   if (op.wide) op.wide->round(op.out, team);
 }
 
-// Of an op whose kernel computes; those that move bytes take f16 as it is. The kernel's own scratch lies behind it.
-void widen_f16(BoundOp& bound) {
-  if (cpu_kernel_needs().elements(*bound.op->def) == Elements::any) return;
-  cpu::Widening widening(*bound.op, types_of(bound.in), types_of(bound.out));
+// Of an op whose kernel computes; those that move bytes take them as they are. The kernel's own scratch lies behind it.
+void widen_operands(BoundOp& bound) {
+  const KernelTable& needs = cpu_kernel_needs();
+  const OpDef& def = *bound.op->def;
+  if (needs.elements(def) == Elements::any) return;
+  cpu::Widening widening(*bound.op, types_of(bound.in), types_of(bound.out), needs.bf16_inputs(def));
   if (!widening.needed()) return;
   bound.wide.emplace(widening, bound.in, bound.out, bound.workspace);
   bound.workspace += widening.bytes();
@@ -165,7 +167,7 @@ class CpuBound final : public Bound {
                   nullptr};
     if (wire_) bound.place = wire_->channel.transport.rank_status().keep(place_of(op));
     std::byte* scratch = bound.workspace;
-    widen_f16(bound);
+    widen_operands(bound);
     bound.on_lane = lane_ && on_comm_lane(op);
     bound.name = drawn_name_of(op);
     if (cpu_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());

@@ -1,4 +1,4 @@
-// WideOperands: the f32 stand-ins of one op's operands in f16, at their addresses (targets/cpu/widening.h).
+// WideOperands: the f32 stand-ins of one op's operands in 16 bits, at their addresses (targets/cpu/widening.h).
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
 
 KernelScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
   const KernelTable& needs = cpu_kernel_needs();
-  // Copies in f32 of operands in f16 lie before the kernel's own scratch.
-  cpu::Widening widening(op, in, out);
+  // Copies in f32 of narrow operands lie before the kernel's own scratch.
+  cpu::Widening widening(op, in, out, needs.bf16_inputs(*op.def));
   bool widened = needs.elements(*op.def) != Elements::any && widening.needed();
   KernelQuery query{op.attrs, widened ? widening.wide_in : in, widened ? widening.wide_out : out, threads};
   int64_t kernel = needs.workspace(*op.def, query).n + (widened ? widening.bytes() : 0);
@@ -27,7 +27,7 @@ Target cpu_target(int threads) {
   return {.name = "cpu",
           .threads = team,
           .alignment = kAlignment,
-          .computes_in = {DType::f32, DType::f16},
+          .computes_in = {DType::f32, DType::bf16, DType::f16},
           .fp8 = true,
           .workspace = [team](const Op& op, const LocalTypes& in,
                               const LocalTypes& out) { return cpu_scratch(op, in, out, team).bytes(); },

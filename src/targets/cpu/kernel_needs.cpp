@@ -252,6 +252,9 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::adafactor_direction, {cpu::sums_of_rows<0, 1>}},
       {&ops::adafactor_sums, {cpu::sums_of_rows<1, 1>}},
       {&ops::adafactor_vector, {cpu::sums_of_rows<1, 2>}},
+      // Weights with their low halves, as on a GPU whose update is done on the host, and narrow gradients; moments.
+      {&ops::adamw, {.bf16_inputs = 0b0011}},
+      {&ops::adamw_rounded, {.bf16_inputs = 0b1100}},
       {&ops::all_reduce_bucket, {.workspace = cpu::bucket, .elements = Elements::any}},
       {&ops::attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_backward, {cpu::attention<cpu::attend_backward_scratch>}},

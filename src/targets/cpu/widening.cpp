@@ -1,7 +1,10 @@
 #include "targets/cpu/widening.h"
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 
+#include "base/error.h"
 #include "base/units.h"
 #include "ir/alias.h"
 #include "ir/signature.h"
@@ -12,49 +15,91 @@ namespace {
 
 constexpr int64_t kLine = 64;
 
-// Whether the last input is the f32 of a weight in f16, which is the first.
-bool has_master(const Op& op, const LocalTypes& in) {
-  if (in.size() < 2 || in.front().dtype != DType::f16 || in.back().dtype != DType::f32) return false;
-  Signature signature = parse_signature(op.def->operands);
-  return signature.inputs.size() == in.size() && signature.inputs.back().name == "low";
+bool is_narrow(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16;
 }
 
-LocalType wide(const LocalType& type) {
-  return {type.dtype == DType::f16 ? DType::f32 : type.dtype, type.shape};
+// Of each operand of one side that is there, the operand that has the rest of its f32; kNone: it has none. `low`
+// belongs to the first, `low_NAME` to NAME, or to the first where nothing has that name (low_next: p_next).
+std::vector<int> rests_of(std::span<const Operand> operands, size_t count) {
+  std::vector<int> rests(count, Widening::kNone);
+  for (size_t i = 1; i < std::min(count, operands.size()); ++i) {
+    std::string_view name = operands[i].name;
+    if (name != "low" && !name.starts_with("low_")) continue;
+    name.remove_prefix(std::min(name.size(), std::string_view("low_").size()));
+    auto owner = std::ranges::find(operands, name, &Operand::name);
+    rests[owner == operands.end() ? 0 : static_cast<size_t>(owner - operands.begin())] = static_cast<int>(i);
+  }
+  return rests;
+}
+
+// What the kernel is given of one side: those in places in f32, and none that is part of another.
+LocalTypes wide_types(const LocalTypes& types, const std::vector<Widening::Place>& places) {
+  std::vector<bool> is_part(types.size());
+  for (const Widening::Place& place : places)
+    for (int part : {place.master, place.low})
+      if (part != Widening::kNone) is_part[static_cast<size_t>(part)] = true;
+  LocalTypes wide;
+  for (size_t i = 0; i < types.size(); ++i)
+    if (!is_part[i]) wide.push_back({places[i].widened() ? DType::f32 : types[i].dtype, types[i].shape});
+  return wide;
 }
 
 }  // namespace
 
 Widening::Place Widening::new_place(const LocalType& type) {
-  if (type.dtype != DType::f16) return {};
   int64_t at = bytes_;
   bytes_ += round_up(type.shape.count() * size_of(DType::f32), kLine);
   return {.at = at};
 }
 
-Widening::Widening(const Op& op, const LocalTypes& in, const LocalTypes& out) {
-  auto narrow = [](const LocalType& type) { return type.dtype == DType::f16; };
-  needed_ = std::ranges::any_of(in, narrow) || std::ranges::any_of(out, narrow);
-  if (!needed_) return;
-  bool master = has_master(op, in);
-  for (size_t i = 0; i < in.size(); ++i)
-    inputs_.push_back(master && i == 0 ? Place{.in_master = true} : new_place(in[i]));
+Widening::Widening(const Op& op, const LocalTypes& in, const LocalTypes& out, uint32_t bf16_inputs) {
   std::vector<Alias> aliases = aliases_of(op);
-  for (size_t i = 0; i < out.size(); ++i) {
-    auto over = std::ranges::find_if(aliases, [&](const Alias& alias) {
-      return alias.rule == Alias::Rule::must && alias.output == static_cast<int>(i) &&
-             inputs_[static_cast<size_t>(alias.input)].widened() && narrow(out[i]);
-    });
-    outputs_.push_back(over == aliases.end() ? new_place(out[i]) : inputs_[static_cast<size_t>(over->input)]);
+  auto over = [&](size_t output) {  // the input that it is written over
+    auto alias = std::ranges::find_if(
+        aliases, [&](const Alias& a) { return a.rule == Alias::Rule::must && a.output == static_cast<int>(output); });
+    return alias == aliases.end() ? kNone : alias->input;
+  };
+  auto widens_input = [&](size_t i) {
+    return is_narrow(in[i].dtype) && (in[i].dtype != DType::bf16 || (bf16_inputs >> i & 1) == 0);
+  };
+  auto widens_output = [&](size_t i) {
+    int input = over(i);
+    return is_narrow(out[i].dtype) && (input == kNone || widens_input(static_cast<size_t>(input)));
+  };
+  for (size_t i = 0; i < in.size(); ++i) needed_ = needed_ || widens_input(i);
+  for (size_t i = 0; i < out.size(); ++i) needed_ = needed_ || widens_output(i);
+  if (!needed_) return;
+
+  const Signature& signature = signature_of(*op.def);
+  const std::vector<int> in_rests = rests_of(signature.inputs, in.size());
+  const std::vector<int> out_rests = rests_of(signature.outputs, out.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!widens_input(i)) {
+      inputs_.emplace_back();
+    } else if (in[i].dtype == DType::f16 && in_rests[i] != kNone) {
+      inputs_.push_back({.master = in_rests[i]});
+    } else {
+      inputs_.push_back(new_place(in[i]));
+      inputs_.back().low = in_rests[i];
+    }
   }
-  for (const LocalType& type : in) wide_in.push_back(wide(type));
-  for (const LocalType& type : out) wide_out.push_back(wide(type));
-  if (!master) return;
-  wide_in.pop_back();
-  bool writes_master = std::ranges::any_of(aliases, [&](const Alias& alias) {
-    return alias.input + 1 == static_cast<int>(in.size()) && alias.output + 1 == static_cast<int>(out.size());
-  });
-  if (writes_master) wide_out.pop_back();
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!widens_output(i)) {
+      outputs_.emplace_back();
+      continue;
+    }
+    int input = over(i);
+    Place place = input == kNone ? new_place(out[i]) : inputs_[static_cast<size_t>(input)];
+    if (place.master != kNone) {
+      place.master = out_rests[i];
+      BUG_IF(place.master == kNone, "{}: output {} is written over an f16 weight without its f32", op.def->name, i);
+    }
+    place.low = out[i].dtype == DType::bf16 ? out_rests[i] : kNone;
+    outputs_.push_back(place);
+  }
+  wide_in = wide_types(in, inputs_);
+  wide_out = wide_types(out, outputs_);
 }
 
 }  // namespace sextant::cpu
