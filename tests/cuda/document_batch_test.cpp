@@ -1,7 +1,11 @@
-// Attention over documents as a ragged batch, on the device, against the CPU's kernel in f64 on the same numbers, over
+// Attention over documents as ragged batches, on the device, against the CPU's kernel in f64 on the same numbers, over
 // random splits: one document, documents of one token, as many as the batch holds, more than it holds, and begins that
 // are no documents. And what the device finds of documents, number by number.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
 
 #include "base/rng.h"
 #include "cuda/device_runner.h"
@@ -146,8 +150,9 @@ TEST_F(CudaDocumentBatch, WhatDoesNotFitIsDoneOtherwise) {
   RaggedShape shape{.length = length, .dim = 64, .sequence_documents = 3};
   Splits full{{1, 127, 128}, {1, 2, 128}, {126, 127, 128}, {40, 80, 128}};
   ASSERT_EQ(count_of(full), 12);
-  Splits over = full;
+  Splits over = full;  // of the first part
   over[3] = {40, 80, 100, 128};
+  ASSERT_EQ(count_of(over), 13);
   Splits singles(4);
   for (auto& ends : singles)
     for (int64_t end = 1; end <= length; ++end) ends.push_back(end);
@@ -158,13 +163,64 @@ TEST_F(CudaDocumentBatch, WhatDoesNotFitIsDoneOtherwise) {
       expect_ragged_like_cpu(shape, begins, DType::bf16, *device);
 }
 
-// Lengths, offsets and the verdict, against a count on the host.
+// A few long documents beside so many short ones that no batch holds all: each goes to that of its length.
+TEST_F(CudaDocumentBatch, LongDocumentsBesideShortOnes) {
+  const int64_t length = 1500;
+  Splits mixed{{700, 830, 860, 890, 900, 1500}, {1, 600, 601, 640, 800, 1500}, {20, 40, 60, 80, 1100, 1500}, {1500}};
+  for (int64_t sequence_documents : {2, 4})  // room for the four long ones in the first part, and in the second
+    for (CudaDevice* device : {&fast_device(), &this->device()}) {
+      RaggedShape shape{.length = length, .dim = 64, .sequence_documents = sequence_documents};
+      expect_ragged_like_cpu(shape, begins_of_splits(mixed), DType::bf16, *device);
+    }
+}
+
+// What is found of one batch.
+struct FoundPart {
+  std::vector<int32_t> lengths;
+  std::vector<int64_t> firsts;
+};
+struct FoundDocuments {
+  cuda::DocumentWay way = cuda::DocumentWay::own;
+  std::array<FoundPart, cuda::kDocumentParts> parts = {};
+};
+
+// The same on the host; of documents that do not fit, none.
+FoundDocuments found_on_the_host(const Splits& splits, int64_t length,
+                                 const std::array<cuda::DocumentPart, cuda::kDocumentParts>& parts) {
+  auto is_long = [](int64_t tokens) { return tokens > 512; };
+  int64_t all = count_of(splits), longer = 0;
+  auto each = [&](auto&& visit) {
+    for (size_t b = 0; b < splits.size(); ++b)
+      for (int64_t begin = 0; int64_t end : splits[b]) {
+        visit(static_cast<int64_t>(b) * length + begin, end - begin);
+        begin = end;
+      }
+  };
+  each([&](int64_t, int64_t tokens) { longer += is_long(tokens); });
+  const bool all_in_one = all <= parts[0].room, few = longer <= parts[1].room;
+  using enum cuda::DocumentWay;
+  FoundDocuments found{.way = all_in_one ? together : longer == 0 ? none_long : few ? few_long : many_long};
+  each([&](int64_t first, int64_t tokens) {
+    size_t part = all_in_one ? 0 : is_long(tokens) ? (few ? 1 : 0) : tokens > 128 ? 2 : 3;
+    found.parts[part].lengths.push_back(static_cast<int32_t>(tokens));
+    found.parts[part].firsts.push_back(first);
+  });
+  for (size_t part = 0; part < parts.size(); ++part)
+    if (std::ssize(found.parts[part].lengths) > parts[part].room) return {};
+  return found;
+}
+
+// Lengths, offsets and the way, against a count on the host, of documents short and long.
 TEST_F(CudaDocumentBatch, FindsDocuments) {
-  for (int64_t length : {1, 31, 256, 257, 1000})
-    for (int64_t sequence_documents : {1, 3, 40}) {
+  std::set<cuda::DocumentWay> seen;
+  for (int64_t length : {1, 31, 256, 257, 1000, 3000})
+    for (int64_t sequence_documents : {1, 3, 5, 40}) {
       RaggedShape shape{.length = length, .dim = 64, .sequence_documents = sequence_documents};
       AttentionShape sizes = shape.library(DType::bf16);
-      Splits splits = random_splits(4, length, 90, static_cast<uint64_t>(length));
+      const auto parts = cuda::document_parts(sizes);
+      Splits splits = random_splits(4, length, 90, static_cast<uint64_t>(length + sequence_documents));
+      if (length == 3000) splits[0] = {3000};
+      if (length == 3000 && sequence_documents == 3) splits[2] = splits[3] = {700, 1500, 2600, 2700, 3000};
       cuda::DocumentBatchSizes layout(sizes, cuda::DocumentBatchSizes::Pass::forward);
       GuardedBytes scratch(layout.bytes), begins(4 * length * int64_t{sizeof(int32_t)});
       cuda::DocumentBatch batch(sizes, layout, static_cast<std::byte*>(scratch.data()));
@@ -176,26 +232,27 @@ TEST_F(CudaDocumentBatch, FindsDocuments) {
         check_cuda(cudaMemcpy(host.data(), from, host.size() * sizeof(host[0]), cudaMemcpyDeviceToHost), "read");
         return host;
       };
-      const bool fits = count_of(splits) <= batch.capacity;
-      std::vector<int32_t> lengths;
-      std::vector<int64_t> firsts;
-      for (size_t b = 0; fits && b < splits.size(); ++b)
-        for (int64_t begin = 0; int64_t end : splits[b]) {
-          lengths.push_back(static_cast<int32_t>(end - begin));
-          firsts.push_back(static_cast<int64_t>(b) * length + begin);
-          begin = end;
-        }
-      lengths.resize(static_cast<size_t>(batch.capacity), 0);
-      firsts.resize(static_cast<size_t>(batch.capacity) + 1, fits ? 4 * length : 0);
+      FoundDocuments found = found_on_the_host(splits, length, parts);
+      const bool fits = found.way != cuda::DocumentWay::own;
+      seen.insert(found.way);
       EXPECT_EQ(read(batch.fits, 1)[0], fits);
-      EXPECT_EQ(read(batch.lengths, batch.capacity), lengths);
-      for (size_t rows = 0; rows < cuda::kDocumentRows; ++rows) {
-        std::vector<int64_t> offsets = firsts;
-        for (int64_t& at : offsets) at *= batch.widths[rows];
-        EXPECT_EQ(read(batch.offsets[rows], batch.capacity + 1), offsets) << rows;
+      EXPECT_EQ(read(batch.way, 1)[0], static_cast<int32_t>(found.way));
+      for (size_t part = 0; part < cuda::kDocumentParts; ++part) {
+        SCOPED_TRACE(fmt::format("length {}, {} documents of a sequence, part {}", length, sequence_documents, part));
+        FoundPart expected = found.parts[part];
+        EXPECT_TRUE(expected.lengths.empty() || cuda::has_documents(found.way, part));
+        expected.lengths.resize(static_cast<size_t>(parts[part].room), 0);
+        expected.firsts.resize(static_cast<size_t>(parts[part].room) + 1, fits ? 4 * length : 0);
+        EXPECT_EQ(read(batch.lengths[part], parts[part].room), expected.lengths);
+        for (size_t rows = 0; rows < cuda::kDocumentRows; ++rows) {
+          std::vector<int64_t> offsets = expected.firsts;
+          for (int64_t& at : offsets) at *= batch.widths[rows];
+          EXPECT_EQ(read(batch.offsets[part][rows], parts[part].room + 1), offsets) << rows;
+        }
       }
       EXPECT_TRUE(scratch.end_is_whole());
     }
+  EXPECT_EQ(seen.size(), cuda::kDocumentWays);
 }
 
 // Says which way the figures above have gone, and that cuDNN has a plan where it should.
@@ -204,11 +261,15 @@ TEST_F(CudaDocumentBatch, GoesThroughTheLibrary) {
   for (DType dtype : {DType::bf16, DType::f16})
     for (RaggedShape shape : {RaggedShape{1024, 64, 12, 12, 0, 3}, RaggedShape{4096, 64, 32, 8, 0, 9},
                               RaggedShape{1024, 128, 8, 2, 256, 3}}) {
-      EXPECT_NE(fast_device().attention().forward(shape.library(dtype)), nullptr) << shape.text();
-      EXPECT_NE(fast_device().attention().backward(shape.library(dtype)), nullptr) << shape.text();
-      const char* ways[] = {"the masked plan or our own kernel", "a ragged batch"};
-      std::printf("  %s, repeatable backward by %s\n", shape.text().c_str(),
-                  ways[device().attention().backward(shape.library(dtype)) != nullptr]);
+      const char* ways[] = {"the masked plan or our own kernel", "ragged batches"};
+      bool repeatable = true;
+      for (const cuda::DocumentPart& part : cuda::document_parts(shape.library(dtype))) {
+        AttentionShape batch = cuda::shape_of_part(shape.library(dtype), part);
+        EXPECT_NE(fast_device().attention().forward(batch), nullptr) << shape.text() << " up to " << part.longest;
+        EXPECT_NE(fast_device().attention().backward(batch), nullptr) << shape.text() << " up to " << part.longest;
+        repeatable = repeatable && device().attention().backward(batch);
+      }
+      std::printf("  %s, repeatable backward by %s\n", shape.text().c_str(), ways[repeatable]);
     }
 }
 

@@ -123,17 +123,19 @@ TEST(CudaNeeds, RepeatableAttentionNeedsAMatrixOfOneSequenceAtLeast) {
             fast + int64_t{12} * 4096 * 4096 * 2);
 }
 
-// Llama 3.2 1B, 8 x 4096: room for 72 documents, each with a length and five places; log-sum-exps in cuDNN's order.
+// Llama 3.2 1B, 8 x 4096: batches with room for 72, 36, 288 and 288 documents, each with a length and five places;
+// log-sum-exps in cuDNN's order.
 // Backward sums dq in f32 in rows as far apart as those of q|k|v, and dk and dv for every query head.
-TEST(CudaNeeds, DocumentsAsARaggedBatch) {
+TEST(CudaNeeds, DocumentsAsRaggedBatches) {
   Attrs attrs{{"heads", 32}, {"kv_heads", 8}, {"head_dim", 64}, {"sequence_documents", 9}};
   LocalType begins{DType::i32, LocalShape({8, 4096})}, qkv = bf16({8, 4096, 3072}), y = bf16({8, 4096, 2048});
-  const int64_t positions = 8 * 4096, places = 256 + 256 + 512 + 5 * 768, stats = positions * 32 * 4, small = 4 << 20;
+  const int64_t lengths = 512 + 256 + 2 * 1280, places = 3 * 256 + lengths + 5 * (768 + 512 + 2 * 2560);
+  const int64_t positions = 8 * 4096, stats = positions * 32 * 4, small = 4 << 20;
   EXPECT_EQ(cuda_bytes(ops::attention, attrs, {qkv, begins}, {}), places + stats + small);
   int64_t copies = 2 * positions * 8 * 64 * 2, sums = positions * (3072 + 32) * 4 + 2 * positions * 32 * 64 * 4;
   EXPECT_EQ(cuda_bytes(ops::attention_backward, attrs, {y, qkv, y, f32({8, 32, 4096}), begins}, {}),
             places + stats + positions * 32 * 4 + copies + sums + small);
-  // Without documents, and in f32, there is no such batch.
+  // Without documents, and in f32, there are no such batches.
   int64_t together = cuda_bytes(ops::attention, attrs, {qkv}, {});
   EXPECT_EQ(together, small);
   EXPECT_EQ(cuda_bytes(ops::attention, attrs, {f32({8, 4096, 3072}), begins}, {}), 0);

@@ -28,6 +28,8 @@ struct AttentionShape {
   DType dtype = DType::bf16;
   // Documents of all sequences that a ragged batch has room for; 0: they are masked in their sequences.
   int64_t capacity = 0;
+  // The longest document of a ragged batch that holds a part of them; 0: as long as a sequence.
+  int64_t longest = 0;
   bool masked() const { return documents == Documents::apart || window > 0; }
   auto operator<=>(const AttentionShape&) const = default;
 };

@@ -1,9 +1,14 @@
+#include <array>
+#include <functional>
+#include <optional>
+
 #include "base/error.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/attention_library.h"
 #include "exec/cuda/attention/document_batch.h"
 #include "exec/cuda/attention/dropout.h"
 #include "exec/cuda/attention/own_attention.h"
+#include "exec/cuda/runtime/conditional_work.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "ops/attention_scale.h"
 #include "ops/attention_window.h"
@@ -90,11 +95,11 @@ class OwnBackward final : public PreparedCudaKernel {
   void launch(const CudaCall& call) override { own_backward(call, reinterpret_cast<float*>(call.workspace)); }
 };
 
+enum class Direction : uint8_t { forward, backward };
+
 // Either direction through cuDNN.
 class LibraryKernel final : public PreparedCudaKernel {
  public:
-  enum class Direction : uint8_t { forward, backward };
-
   LibraryKernel(const AttentionLibrary& library, const AttentionPlan& plan, Direction direction)
       : library_(library), plan_(plan), direction_(direction) {}
 
@@ -121,79 +126,123 @@ class LibraryKernel final : public PreparedCudaKernel {
   Direction direction_;
 };
 
-// Documents as a ragged batch through cuDNN; those of a microbatch that do not fit into it, by our own kernels, which
-// see on the device whether there is anything left to do.
-class RaggedForward final : public PreparedCudaKernel {
+// Plans for the parts of documents that are ragged batches.
+using RaggedPlans = std::array<const AttentionPlan*, kDocumentParts>;
+
+// None unless cuDNN has all of them.
+std::optional<RaggedPlans> ragged_plans(AttentionLibrary& library, const AttentionShape& shape, Direction direction) {
+  RaggedPlans plans{};
+  const std::array<DocumentPart, kDocumentParts> parts = document_parts(shape);
+  for (size_t part = 0; part < kDocumentParts; ++part) {
+    AttentionShape of_part = shape_of_part(shape, parts[part]);
+    plans[part] = direction == Direction::forward ? library.forward(of_part) : library.backward(of_part);
+    if (!plans[part]) return std::nullopt;
+  }
+  return plans;
+}
+
+// Documents as ragged batches through cuDNN; those of a microbatch that do not fit into them, by our own kernels. What
+// is done is decided on the device: batches without documents, and our own kernels where all fit, are left out.
+class RaggedKernel : public PreparedCudaKernel {
  public:
-  RaggedForward(const AttentionLibrary& library, const AttentionPlan& plan, const AttentionShape& shape)
-      : library_(library), plan_(plan), shape_(shape) {}
+  RaggedKernel(const AttentionLibrary& library, const RaggedPlans& plans, const AttentionShape& shape)
+      : shape_(shape), library_(library), plans_(plans) {}
+
+ protected:
+  // Puts our own kernels on a stream; `done` as in AttentionBlock.
+  using OwnKernels = std::function<void(cudaStream_t stream, const int32_t* done)>;
+
+  void put(const DocumentBatch& documents, AttentionOperands operands, std::byte* scratch, cudaStream_t stream,
+           const OwnKernels& own) const {
+    operands.documents = &documents;
+    auto run_part = [&](size_t part, cudaStream_t on) {
+      operands.part = part;
+      library_.run(*plans_[part], operands, scratch, on);
+    };
+    std::array<ConditionalWork::Work, kDocumentWays> ways;
+    for (size_t way = 0; way < kDocumentWays; ++way)
+      ways[way] = [&run_part, way = static_cast<DocumentWay>(way)](cudaStream_t on) {
+        for (size_t part = 0; part < kDocumentParts; ++part)
+          if (has_documents(way, part)) run_part(part, on);
+      };
+    ways[static_cast<size_t>(DocumentWay::own)] = [&](cudaStream_t on) { own(on, nullptr); };
+    conditional_.put(stream, documents.way, ways, [&](cudaStream_t on) {
+      for (size_t part = 0; part < kDocumentParts; ++part) run_part(part, on);
+      own(on, documents.fits);
+    });
+  }
+
+  AttentionShape shape_;
+
+ private:
+  const AttentionLibrary& library_;
+  RaggedPlans plans_;
+  ConditionalWork conditional_;
+};
+
+CudaCall on_stream(const CudaCall& call, cudaStream_t stream) {
+  CudaCall other = call;
+  other.stream = stream;
+  return other;
+}
+
+class RaggedForward final : public RaggedKernel {
+ public:
+  using RaggedKernel::RaggedKernel;
 
   void launch(const CudaCall& call) override {
     DocumentBatchSizes sizes(shape_, DocumentBatchSizes::Pass::forward);
     DocumentBatch documents(shape_, sizes, call.workspace);
     find_documents(begins_of(call.in, kBegins), documents, call.stream);
-    library_.run(plan_,
-                 {.qkv = call.in[0].data, .y = call.out[0].data, .lse = call.out[1].data, .documents = &documents},
-                 call.workspace + sizes.library, call.stream);
+    put(documents, {.qkv = call.in[0].data, .y = call.out[0].data, .lse = call.out[1].data},
+        call.workspace + sizes.library, call.stream,
+        [&](cudaStream_t on, const int32_t* done) { own_forward(on_stream(call, on), done); });
     stats_to_lse(documents, call.out[1].as<float>(), call.stream);
-    own_forward(call, documents.fits);
   }
-
- private:
-  const AttentionLibrary& library_;
-  const AttentionPlan& plan_;
-  AttentionShape shape_;
 };
 
-class RaggedBackward final : public PreparedCudaKernel {
+class RaggedBackward final : public RaggedKernel {
  public:
-  RaggedBackward(const AttentionLibrary& library, const AttentionPlan& plan, const AttentionShape& shape)
-      : library_(library), plan_(plan), shape_(shape) {}
+  using RaggedKernel::RaggedKernel;
 
   void launch(const CudaCall& call) override {
     DocumentBatchSizes sizes(shape_, DocumentBatchSizes::Pass::backward);
     DocumentBatch documents(shape_, sizes, call.workspace);
     find_documents(begins_of(call.in, kBackwardBegins), documents, call.stream);
     lse_to_stats(documents, call.in[3].as<const float>(), call.stream);
-    library_.run(plan_,
-                 {.qkv = call.in[1].data,
-                  .y = call.in[2].data,
-                  .lse = call.in[3].data,
-                  .dy = call.in[0].data,
-                  .dqkv = call.out[0].data,
-                  .documents = &documents},
-                 call.workspace + sizes.library, call.stream);
+    put(documents,
+        {.qkv = call.in[1].data,
+         .y = call.in[2].data,
+         .lse = call.in[3].data,
+         .dy = call.in[0].data,
+         .dqkv = call.out[0].data},
+        call.workspace + sizes.library, call.stream,
+        [&](cudaStream_t on, const int32_t* done) { own_backward(on_stream(call, on), documents.dots, done); });
     if (documents.dk) join_kv_gradients(documents, call.out[0].data, call.stream);
-    own_backward(call, documents.dots, documents.fits);
   }
-
- private:
-  const AttentionLibrary& library_;
-  const AttentionPlan& plan_;
-  AttentionShape shape_;
 };
 
 std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
   AttentionShape shape = attention_shape(p.op.attrs, types_of(p.in));
   if (attention_goes_ragged(p.op.attrs, shape))
-    if (const AttentionPlan* plan = p.device.attention().forward(shape))
-      return std::make_unique<RaggedForward>(p.device.attention(), *plan, shape);
+    if (auto plans = ragged_plans(p.device.attention(), shape, Direction::forward))
+      return std::make_unique<RaggedForward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
   if (attention_goes_to_library(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().forward(shape))
-      return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::forward);
+      return std::make_unique<LibraryKernel>(p.device.attention(), *plan, Direction::forward);
   return std::make_unique<OwnForward>();
 }
 
 std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
   AttentionShape shape = attention_backward_shape(p.op.attrs, types_of(p.in));
   if (attention_goes_ragged(p.op.attrs, shape))
-    if (const AttentionPlan* plan = p.device.attention().backward(shape))
-      return std::make_unique<RaggedBackward>(p.device.attention(), *plan, shape);
+    if (auto plans = ragged_plans(p.device.attention(), shape, Direction::backward))
+      return std::make_unique<RaggedBackward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
   if (attention_goes_to_library(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().backward(shape))
-      return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::backward);
+      return std::make_unique<LibraryKernel>(p.device.attention(), *plan, Direction::backward);
   return std::make_unique<OwnBackward>();
 }
 

@@ -28,9 +28,10 @@ namespace fe = cudnn_frontend;
 namespace {
 
 constexpr const char* kLibrary = "libcudnn.so.9";
-constexpr size_t kOldest = 90600;      // from here on a backward plan clears its own sums
-constexpr size_t kOddLengths = 91501;  // from here on lengths that are no multiple of 128 need no copies from the host
-
+constexpr size_t kOldest = 90600;       // from here on a backward plan clears its own sums
+constexpr size_t kOddLengths = 91501;   // from here on lengths that are no multiple of 128 need no copies from the host
+constexpr size_t kRaggedParts = 91900;  // 9.14 ends batches without documents in an illegal instruction; 9.19 does not
+constexpr int64_t kTile = 128;          // positions
 std::string version_text(size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
@@ -68,22 +69,26 @@ struct Packed {
 int64_t batch_of(const AttentionShape& shape) {
   return shape.capacity > 0 ? shape.capacity : shape.batch;
 }
+// Its longest, in whole tiles where lengths are told besides.
+int64_t length_of(const AttentionShape& shape) {
+  return shape.capacity > 0 ? round_up(shape.longest, kTile) : shape.length;
+}
 
 // Sets what an operand looks like.
 void describe(fe::graph::Tensor_attributes& tensor, Operand id, const AttentionShape& shape, Packed rows) {
   tensor.set_uid(id)
-      .set_dim({batch_of(shape), rows.heads, shape.length, rows.dim})
-      .set_stride({shape.length * rows.width, rows.dim, rows.width, 1})
+      .set_dim({batch_of(shape), rows.heads, length_of(shape), rows.dim})
+      .set_stride({length_of(shape) * rows.width, rows.dim, rows.width, 1})
       .set_data_type(type_of(shape.dtype));
 }
 
 // Of a ragged batch the heads of a position stand side by side.
 void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& shape) {
-  int64_t of_batch = shape.heads * shape.length;
+  int64_t of_batch = shape.heads * length_of(shape);
   bool ragged = shape.capacity > 0;
   tensor.set_uid(kLse)
-      .set_dim({batch_of(shape), shape.heads, shape.length, 1})
-      .set_stride({of_batch, ragged ? 1 : shape.length, ragged ? shape.heads : 1, 1})
+      .set_dim({batch_of(shape), shape.heads, length_of(shape), 1})
+      .set_stride({of_batch, ragged ? 1 : length_of(shape), ragged ? shape.heads : 1, 1})
       .set_data_type(fe::DataType_t::FLOAT);
 }
 
@@ -228,17 +233,17 @@ struct GraphWriter {
 using Pointers = std::unordered_map<int64_t, void*>;
 
 // What a plan for a ragged batch reads and writes besides.
-void add_documents(const cuda::DocumentBatch& documents, Pointers& pointers) {
+void add_documents(const cuda::DocumentBatch& documents, size_t part, Pointers& pointers) {
   using cuda::DocumentRows;
   auto offsets = [&](Operand operand, DocumentRows rows) {
-    pointers[kOffsets + operand] = documents.offsets[static_cast<size_t>(rows)];
+    pointers[kOffsets + operand] = documents.offsets[part][static_cast<size_t>(rows)];
   };
   for (Operand operand : {kQ, kK, kV, kDq}) offsets(operand, DocumentRows::qkv);
   for (Operand operand : {kY, kDy}) offsets(operand, DocumentRows::y);
   offsets(kLse, DocumentRows::stats);
   offsets(kDk, documents.dk ? DocumentRows::dk : DocumentRows::qkv);
   offsets(kDv, documents.dv ? DocumentRows::dv : DocumentRows::qkv);
-  pointers[kLengthsQ] = pointers[kLengthsK] = documents.lengths;
+  pointers[kLengthsQ] = pointers[kLengthsK] = documents.lengths[part];
   pointers[kLse] = documents.stats;
   if (documents.dk) pointers[kDk] = documents.dk;
   if (documents.dv) pointers[kDv] = documents.dv;
@@ -358,7 +363,10 @@ struct AttentionLibrary::Opened {
     std::string why;
     std::unique_ptr<AttentionPlan> plan;
     device.use();
-    if (shape.capacity == 0 && shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
+    if (shape.capacity > 0 && fe::detail::get_backend_version() < kRaggedParts)
+      why = fmt::format("cuDNN {} is too old for them, {} or newer is needed",
+                        version_text(fe::detail::get_backend_version()), version_text(kRaggedParts));
+    else if (shape.capacity == 0 && shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
       why = fmt::format("cuDNN {} is too old for {} positions, which is not a multiple of 128",
                         version_text(fe::detail::get_backend_version()), shape.length);
     else
@@ -430,7 +438,7 @@ void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& o
                       {kDk, at(operands.dqkv, width, k_at)},
                       {kDv, at(operands.dqkv, width, v_at)}};
     if (operands.documents)
-      add_documents(*operands.documents, pointers);
+      add_documents(*operands.documents, operands.part, pointers);
     else if (operands.begins)
       pointers[kBegins] = const_cast<int32_t*>(operands.begins) + part * s.batch * s.length;
     fe::error_t status = plan.graph->execute(opened_->handle, pointers, workspace);

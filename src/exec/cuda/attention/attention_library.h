@@ -25,6 +25,7 @@ struct AttentionOperands {
   void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;
   const int32_t* begins = nullptr;
   const cuda::DocumentBatch* documents = nullptr;  // of plans for a ragged batch; statistics are then there, not in lse
+  size_t part = 0;                                 // of these, which the plan is of
 };
 
 struct AttentionPlan;

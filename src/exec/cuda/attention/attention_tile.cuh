@@ -430,6 +430,19 @@ __device__ void add_core_rows(const Fragments<kN>& weights, const T* rows, Fragm
   }
 }
 
+// Calls body.template operator()<kN>() with the narrowest tile that holds `columns`, of kMost at most: of documents a
+// little longer or shorter than a tile most of a second one is hidden.
+template <int kMost, class Body>
+__device__ void for_core_columns(int64_t columns, const Body& body) {
+  static_assert(kMost == 32 || kMost == 64);
+  if (columns <= 16)
+    body.template operator()<16>();
+  else if (kMost == 32 || columns > 32)
+    body.template operator()<kMost>();
+  else
+    body.template operator()<32>();
+}
+
 // Over the four threads that share a row.
 __device__ inline float core_row_maximum(float x) {
   for (int other = 2; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));

@@ -156,15 +156,15 @@ struct CoreRunning {
 };
 
 // As `soften`, in place.
-template <int kDim>
-__device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments<kCoreRows>& scores, Fragments<kDim>& y,
+template <int kDim, int kKeys>
+__device__ void soften_on_cores(float2 scale_slope, int64_t first_key, float (&scores)[kKeys][4], Fragments<kDim>& y,
                                 CoreRunning& running) {
   const auto [scale, slope] = scale_slope;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float maximum = running.maximum[half], sum = 0;
 #pragma unroll
-    for (int i = 0; i < kCoreRows / 4; ++i) {
+    for (int i = 0; i < kKeys * 2; ++i) {
       float& score = scores[i / 2][2 * half + i % 2];
       int64_t key = first_key + i / 2 * 8 + core_column() + i % 2;
       score *= scale;
@@ -175,7 +175,7 @@ __device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments
     maximum = core_row_maximum(maximum);
     float reference = maximum == -INFINITY ? 0 : maximum, rescale = __expf(running.maximum[half] - reference);
 #pragma unroll
-    for (int i = 0; i < kCoreRows / 4; ++i) {
+    for (int i = 0; i < kKeys * 2; ++i) {
       float& weight = scores[i / 2][2 * half + i % 2];
       weight = __expf(weight - reference);
       sum += weight;
@@ -188,10 +188,11 @@ __device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments
 }
 
 // As `drop_weights`, in place.
-__device__ inline void drop_on_cores(const AttentionBlock& block, int64_t b, int64_t first, int64_t first_key,
-                                     Fragments<kCoreRows>& weights) {
+template <int kKeys>
+__device__ void drop_on_cores(const AttentionBlock& block, int64_t b, int64_t first, int64_t first_key,
+                              float (&weights)[kKeys][4]) {
 #pragma unroll
-  for (int n = 0; n < kCoreRows / 8; ++n)
+  for (int n = 0; n < kKeys; ++n)
 #pragma unroll
     for (int e = 0; e < 4; ++e)
       weights[n][e] *= dropout_factor<Dropping::yes>(block, b, blockIdx.y, first + core_row() + e / 2 * 8,
@@ -222,15 +223,17 @@ __device__ void attend_sequence(const AttentionForward& block, int64_t b, T* sha
   const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kCoreRows) {
     __syncthreads();  // the tile before this one has been used
-    int64_t count = block.keys - first_key;
+    int64_t count = end - first_key;
     load_core_tile<kCoreRows, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, count, dim);
     load_core_tile<kCoreRows, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, count, dim);
     __syncthreads();
-    Fragments<kCoreRows> scores;
-    core_row_products<kDim, kCoreRows>(q, k, scores);
-    soften_on_cores<kDim>({scale, slope}, first_key, scores, y, running);
-    if constexpr (kDropping == Dropping::yes) drop_on_cores(block, b, first, first_key, scores);
-    add_core_rows<kDim, kCoreRows>(scores, v, y);
+    for_core_columns<kCoreRows>(end - first_key, [&]<int kKeys>() {
+      Fragments<kKeys> scores;
+      core_row_products<kDim, kKeys>(q, k, scores);
+      soften_on_cores<kDim>({scale, slope}, first_key, scores, y, running);
+      if constexpr (kDropping == Dropping::yes) drop_on_cores(block, b, first, first_key, scores);
+      add_core_rows<kDim, kKeys>(scores, v, y);
+    });
   }
   CoreRows rows{b, head, first, block.queries, dim};
 #pragma unroll

@@ -157,6 +157,7 @@ struct CoreStatistics {
   float lse[kQ], dots[kQ];
   int64_t begins[kQ];
   float alibi;  // the head's slope
+  int end;      // of the queries that see a tile of keys
 
   __device__ void load(const AttentionGradient& block, int64_t b, int64_t head, int64_t first) {
     if (threadIdx.x == 0) alibi = alibi_slope(block, head);
@@ -179,6 +180,22 @@ struct CoreStatistics {
   }
 };
 
+// Behind the last query from `from` on, and before `to`, that sees a key before `key_end`: documents end sooner than
+// their sequence. `end` is in shared memory.
+__device__ inline int64_t seen_query_end(const AttentionBlock& block, int64_t b, int64_t from, int64_t to,
+                                         int64_t key_end, int& end) {
+  if (!block.begins) return to;
+  if (threadIdx.x == 0) end = 0;
+  __syncthreads();
+  const Offsets at = offsets_of(block);
+  int last = 0;
+  for (int64_t row = from + threadIdx.x; row < to; row += kCoreThreads)
+    if (first_seen(block, b, row, at) < key_end) last = static_cast<int>(row - from) + 1;
+  if (last > 0) atomicMax(&end, last);
+  __syncthreads();
+  return from + end;
+}
+
 // As `key_gradients`, on tensor cores, of a sequence `b`: scores are made turned, a row for each key.
 template <class T, int kDim, int kQ, Dropping kDropping>
 __device__ void key_gradients_of(const AttentionGradient& block, int64_t b, T* shared, CoreStatistics<kQ>& statistics) {
@@ -196,30 +213,32 @@ __device__ void key_gradients_of(const AttentionGradient& block, int64_t b, T* s
 
   const Offsets at = offsets_of(block);
   const int64_t from = max(first_key - at.diagonal, int64_t{0}) / kQ * kQ;
-  const int64_t to = last_query_end(block, first_key + kCoreRows, at);
+  const int64_t to = seen_query_end(block, b, from, last_query_end(block, first_key + kCoreRows, at),
+                                    first_key + kCoreRows, statistics.end);
   for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
     for (int64_t first = from; first < to; first += kQ) {
-      if (first_seen_by_any<kQ>(block, b, first, at) >= first_key + kCoreRows) continue;
       __syncthreads();  // the square before this one has been used
-      int64_t left = block.queries - first;
+      int64_t left = to - first;
       load_core_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, left, dim);
       load_core_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, left, dim);
       statistics.load(block, b, head, first);
       __syncthreads();
-      Fragments<kQ> scores, slopes;
-      core_row_products<kDim, kQ>(k, q, scores);
-      core_row_products<kDim, kQ>(v, dy, slopes);
+      for_core_columns<kQ>(left, [&]<int kQueries>() {
+        Fragments<kQueries> scores, slopes;
+        core_row_products<kDim, kQueries>(k, q, scores);
+        core_row_products<kDim, kQueries>(v, dy, slopes);
 #pragma unroll
-      for (int n = 0; n < kQ / 8; ++n)
+        for (int n = 0; n < kQueries / 8; ++n)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          int i = n * 8 + core_column() + e % 2;
-          int64_t key = first_key + core_row() + e / 2 * 8;
-          float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
-          statistics.turn(i, first + i + block.diagonal, key, scale, kept, scores[n][e], slopes[n][e]);
-        }
-      add_core_rows<kDim, kQ>(scores, dy, dv);
-      add_core_rows<kDim, kQ>(slopes, q, dk);
+          for (int e = 0; e < 4; ++e) {
+            int i = n * 8 + core_column() + e % 2;
+            int64_t key = first_key + core_row() + e / 2 * 8;
+            float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
+            statistics.turn(i, first + i + block.diagonal, key, scale, kept, scores[n][e], slopes[n][e]);
+          }
+        add_core_rows<kDim, kQueries>(scores, dy, dv);
+        add_core_rows<kDim, kQueries>(slopes, q, dk);
+      });
     }
   }
   write_core_rows<T, kDim>(block.dk, {b, kv, first_key, block.keys, dim}, dk);
@@ -259,23 +278,26 @@ __device__ void query_gradients_of(const AttentionGradient& block, int64_t b, T*
   const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kK) {
     __syncthreads();  // the square before this one has been used
-    int64_t count = block.keys - first_key;
+    int64_t count = end - first_key;
     load_core_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, count, dim);
     load_core_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, count, dim);
     __syncthreads();
-    Fragments<kK> scores, slopes;
-    core_row_products<kDim, kK>(q, k, scores);
-    core_row_products<kDim, kK>(dy, v, slopes);
+    for_core_columns<kK>(count, [&]<int kKeys>() {
+      Fragments<kKeys> scores, slopes;
+      core_row_products<kDim, kKeys>(q, k, scores);
+      core_row_products<kDim, kKeys>(dy, v, slopes);
 #pragma unroll
-    for (int n = 0; n < kK / 8; ++n)
+      for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        int i = core_row() + e / 2 * 8;
-        int64_t own = min(first + i + block.diagonal, block.keys - 1), key = first_key + n * 8 + core_column() + e % 2;
-        float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
-        statistics.turn(i, own, key, scale, kept, scores[n][e], slopes[n][e]);
-      }
-    add_core_rows<kDim, kK>(slopes, k, dq);
+        for (int e = 0; e < 4; ++e) {
+          int i = core_row() + e / 2 * 8;
+          int64_t own = min(first + i + block.diagonal, block.keys - 1),
+                  key = first_key + n * 8 + core_column() + e % 2;
+          float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
+          statistics.turn(i, own, key, scale, kept, scores[n][e], slopes[n][e]);
+        }
+      add_core_rows<kDim, kKeys>(slopes, k, dq);
+    });
   }
   write_core_rows<T, kDim>(block.dq, {b, head, first, block.queries, dim}, dq);
 }
