@@ -145,7 +145,7 @@ class Configurations:
             self.compare_with_one_rank(drawn, folder)
             self.resume(drawn, folder)
             self.replay(folder)
-        except (Broken, OSError, ValueError, KeyError, TypeError) as problem:
+        except (Broken, ArithmeticError, LookupError, OSError, TypeError, ValueError) as problem:
             with self.lock:
                 self.broken.append(number)
                 print(f"configuration {number} of seed {self.options.seed} (--only {number}), in {folder}:\n"
@@ -189,7 +189,7 @@ class Configurations:
             if any(kind.search(name) for kind in (KEY_BIASES, *tolerance.left_out)):
                 continue
             off = distance(found[name], wanted[name])
-            off /= max(update, tolerance.floor * largest * sizes[name]**0.5, 1e-6 * norm(wanted[name]))
+            off /= max(update, tolerance.floor * largest * sizes[name]**0.5, 1e-6 * norm(wanted[name]), 1e-30)
             self.keep_farthest(drawn, "weights", off)
             if not off <= tolerance.weight:
                 problems.append(f"  {name} is {off:.3g} of its last update ({update:.3g}) away from that of one rank")
