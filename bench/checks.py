@@ -27,24 +27,26 @@ ON_GPU = ["device=cuda"]
 TWO = ["mesh.dp=2", "train.threads=2", "batch.microbatch=2"]
 SIDES = [
     ("one rank", ONE, [("no check", []),
+                       ("check_memory", ["train.check_memory=true"]),
                        ("check_gemms=0.01", ["train.check_gemms=0.01"]),
                        ("check_gemms=0.1", ["train.check_gemms=0.1"]),
                        ("check_gemms=1", ["train.check_gemms=1"])]),
     ("dp = 2", TWO, [("no check", []),
+                     ("check_memory", ["train.check_memory=true"]),
                      ("check_replicas_every=1", ["train.check_replicas_every=1"]),
                      ("check_collectives=0.1", ["train.check_collectives=0.1"]),
                      ("check_collectives=1", ["train.check_collectives=1"]),
                      ("check_microbatch_every=1", ["train.check_microbatch_every=1"])]),
 ]
 CLEAN = [
-    ("f32", "configs/tiny-llama.toml", ["mesh.dp=2", "train.check_gemms=1", "train.check_collectives=1",
+    ("f32", "configs/tiny-llama.toml", ["mesh.dp=2", "train.check_gemms=1", "train.check_collectives=1", "train.check_memory=true",
                                         "train.check_microbatch_every=10", "train.check_replicas_every=10"]),
     ("fp8 emulated", "configs/tiny-llama.toml", ["mesh.dp=2", "train.precision=fp8", "train.check_gemms=1",
-                                                 "train.check_collectives=1", "train.check_replicas_every=10"]),
+                                                 "train.check_collectives=1", "train.check_memory=true", "train.check_replicas_every=10"]),
     ("bf16 weights and state", "configs/tiny-llama.toml",
-     ["mesh.dp=2", "train.master_weights=bf16", "optimizer.state=bf16", "train.check_gemms=1", "train.check_collectives=1",
+     ["mesh.dp=2", "train.master_weights=bf16", "optimizer.state=bf16", "train.check_gemms=1", "train.check_collectives=1", "train.check_memory=true",
       "train.check_microbatch_every=10", "train.check_replicas_every=10"]),
-    ("f32, experts", "configs/tiny-moe.toml", ["train.check_gemms=1"]),
+    ("f32, experts", "configs/tiny-moe.toml", ["train.check_gemms=1", "train.check_memory=true"]),
 ]
 
 
@@ -52,7 +54,7 @@ def train(asked, config, steps, settings, out):
     """The exit code, what was printed, and processor time and time by the clock, in seconds."""
     subprocess.run(["rm", "-rf", out], check=True)
     command = [asked.sextant, "train", config, f"train.steps={steps}", "train.eval_every=0", "checkpoint.at_end=false",
-               "train.check_replicas_every=0", "optimizer.warmup=0", "--quiet", "--out", out, *settings]
+               "train.check_replicas_every=0", "train.check_memory=false", "optimizer.warmup=0", "--quiet", "--out", out, *settings]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True)
     after, ended = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
@@ -79,9 +81,14 @@ def step_seconds(asked, settings, folder):
 def print_costs(asked, folder):
     print(f"{asked.config}, {asked.steps} steps, {asked.turns} turns, {platform.machine()} with {os.cpu_count()} cores\n")
     measured = SIDES if asked.device == "cpu" else [("one GPU", ON_GPU, SIDES[0][2])]
+    if asked.only and not any(asked.only in name for _, _, sides in measured for name, _ in sides):
+        sys.exit(f"no check has \"{asked.only}\" in its name: nothing was measured")
     if asked.device == "cpu":
         step_seconds(asked, [*asked.settings, *measured[0][1]], folder)  # which makes the cache
     for title, base, sides in measured:
+        sides = [one for one in sides if one[0] == "no check" or not asked.only or asked.only in one[0]]
+        if len(sides) < 2:
+            continue
         least = {}
         for _ in range(asked.turns):
             for name, settings in sides:
@@ -120,7 +127,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=10)
     arguments.add_argument("--turns", type=int, default=3)
     arguments.add_argument("--clean", type=int, metavar="STEPS")
-    arguments.add_argument("--only", metavar="NAME", help="with --clean: only the runs with this in their name, such as experts")
+    arguments.add_argument("--only", metavar="NAME", help="only the checks, or with --clean the runs, with this in their name, such as memory")
     arguments.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     arguments.add_argument("settings", nargs="*", help="of every run, such as data.train=TOKENS.u32")
     asked = arguments.parse_args()

@@ -10,7 +10,7 @@
 namespace sextant {
 
 struct CorruptionFacts {
-  std::string check;        // which one found it: "gemm", "collective", "microbatch", "replicas"
+  std::string check;        // which one found it: "gemm", "collective", "microbatch", "replicas", "memory"
   std::optional<int> rank;  // that is wrong, as far as can be said
   std::string op = {};      // or tensor
   int layer = -1;

@@ -167,6 +167,7 @@ struct TrainSection {
   int64_t check_replicas_every = 100;
   double check_gemms = 0, check_collectives = 0;  // shares
   int64_t check_microbatch_every = 0;
+  std::optional<bool> check_memory;
   int64_t eval_every = 100, eval_sequences = 64;
   bool operator==(const TrainSection&) const = default;
 };

@@ -472,6 +472,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.check_microbatch_every, Affects::execution, at_least(0),
         "Steps between checks in which each data-parallel rank computes a microbatch of its neighbour again: loss and gradients must be "
         "the same bits. 0 = never."),
+    KEY(train.check_memory, Affects::execution, unset("true on the CPU, false on a GPU"),
+        "Whether weights and optimizer states have checksums, recorded after each update and verified before the next one and before "
+        "every save. A bit that has changed in memory ends the run before the update and names tensor and rank."),
     KEY(train.log_every, Affects::execution, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_sequences, at_least(1),

@@ -40,6 +40,9 @@ class StateView {
   virtual int rank() const = 0;
   // `offset` counts from the value's first byte.
   virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
+  // Corruption where a weight or an optimizer state has changed since its checksum was recorded: what has been read so
+  // far is what ops left. Does nothing without checksums.
+  virtual void verify_checksums() const {}
   // Whole values, one behind the other. For many small ones: a device is waited for once.
   virtual void read_all(std::span<const Value* const> values, std::span<std::byte> destination) const;
 };
@@ -84,6 +87,12 @@ class Bound : public StateView {
   static constexpr int kFetchesUnderWay = 8192;
   virtual int64_t fetch(const Value& scalar) = 0;
   virtual float collect(int64_t ticket) = 0;
+
+  // Records the checksums of all weights and optimizer states as they are between two steps (exec/state_checksums.h).
+  // From then on ops that write them record anew, and verify first: run throws Corruption before a step builds on a
+  // value that has changed. Does nothing where has_checksums stays false: the executor takes none.
+  virtual void record_checksums() {}
+  virtual bool has_checksums() const { return false; }
 
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;

@@ -194,6 +194,7 @@ class Run {
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
+    record_checksums();
     try {
       require_finite(parts_.resume.local ? parts_.local_folder.string()
                      : from.empty()      ? run_.model.from.value_or("")
@@ -213,6 +214,18 @@ class Run {
     if (group_.leads()) begin_directory(from);
     group_.barrier();
     local_.begin(parts_.resume.local ? state_.step : -1);
+  }
+
+  // Of what has been read or drawn; steps go on from there.
+  void record_checksums() {
+    bool cheap = executor_.target().name == "cpu";
+    if (!run_.train.check_memory.value_or(cheap)) return;
+    trainer_.bound().record_checksums();
+    if (run_.train.check_memory && !trainer_.bound().has_checksums())
+      throw UserError({.place = run_.place_of("train.check_memory"),
+                       .got = fmt::format("true on a device ({}) that has no such check", executor_.target().name),
+                       .expected = "false, or device = \"cpu\"",
+                       .hint = "train.check_replicas_every works on every device"});
   }
 
   void begin_directory(const fs::path& from) {
@@ -349,6 +362,7 @@ class Run {
     if (to.empty()) return say(fmt::format("step {}: no checkpoint to go back to", spike));
     int64_t read = state_.samples - (state_.step - spike) * run_.batch.sequences;
     RunState found = load_run_checkpoint(to, trainer_.bound(), parts_.spec, optimizer_of(run_));
+    record_checksums();
     int64_t rewinds = spikes_.state().rewinds;
     found.spike.rewinds = rewinds;
     spikes_.restore(found.spike);

@@ -197,6 +197,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.check_gemms", "0"},
       {"train.check_collectives", "0"},
       {"train.check_microbatch_every", "0"},
+      {"train.check_memory", "<true on the CPU, false on a GPU>"},
       {"train.log_every", "10"},
       {"train.eval_every", "100"},
       {"train.eval_sequences", "64"},

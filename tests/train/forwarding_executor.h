@@ -28,6 +28,9 @@ class ForwardingBound : public Bound {
   int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
   float collect(int64_t ticket) override { return bound_->collect(ticket); }
   void settle() override { bound_->settle(); }
+  void record_checksums() override { bound_->record_checksums(); }
+  bool has_checksums() const override { return bound_->has_checksums(); }
+  void verify_checksums() const override { bound_->verify_checksums(); }
 
  private:
   std::unique_ptr<Bound> bound_;

@@ -13,6 +13,7 @@
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm_check.h"
+#include "exec/cpu/state_check.h"
 #include "exec/cpu/wide_operands.h"
 #include "exec/gemm_fault.h"
 #include "exec/op_place.h"
@@ -77,6 +78,7 @@ class CpuBound final : public Bound {
         addresses_(program, parts.rank, arena.data(), arena.host_data()),
         file_(arena.file()),
         team_(parts.team),
+        states_(program, addresses_, arena.checksums(), parts.team),
         rank_(parts.rank),
         wire_(parts.wire),
         comm_wire_(parts.comm_wire),
@@ -88,6 +90,7 @@ class CpuBound final : public Bound {
     BUG_IF(arena.nvme_bytes() < program.nvme_arena.all, "a file of {} bytes for a program of {}", arena.nvme_bytes(),
            program.nvme_arena.all);
     ops_.reserve(walk_.op_count());
+    written_.reserve(walk_.op_count());
     for (const Region& region : program.regions) {
       for (const Op& op : region.ops) {
         ops_.push_back(bind_op(op, program.workspaces[ops_.size()]));
@@ -131,12 +134,17 @@ class CpuBound final : public Bound {
   void settle() override {
     MessageTimer timer(rank_status());
     if (lane_) lane_->wait_all();
+    record_written(UINT64_MAX);
     for (BoundOp& op : ops_) {
       show_posted(op);
       if (op.prepared)
         for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
     }
   }
+
+  void record_checksums() override { states_.record_all(); }
+  bool has_checksums() const override { return states_.has_checksums(); }
+  void verify_checksums() const override { states_.verify_all(rank_, here()); }
 
   int64_t fetch(const Value& scalar) override {
     float number = 0;
@@ -191,10 +199,13 @@ class CpuBound final : public Bound {
       op.prepared->settle(action.microbatch);
     } else if (step.kind == WalkStep::Kind::wait) {
       if (op.on_lane) lane_->wait(op.posted);
+      if (op.on_lane) record_written(op.posted);
       show_posted(op);
     } else if (op.on_lane) {
       choose_messages(op);
+      states_.verify_before(number_of(op), op.op->block, rank_, here());
       op.posted = lane_->post(&op, action.microbatch);
+      if (states_.writes(number_of(op))) written_.push_back(number_of(op));
       if (observes(op)) op.unseen = action;
     } else {
       trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
@@ -225,6 +236,12 @@ class CpuBound final : public Bound {
   void run_op(BoundOp& op, int microbatch) {
     if (op.place) wire_->channel.transport.rank_status().arrive(op.place);
     choose_messages(op);
+    states_.verify_before(number_of(op), op.op->block, rank_, here());
+    compute(op, microbatch);
+    states_.record_after(number_of(op));
+  }
+
+  void compute(BoundOp& op, int microbatch) {
     bool verifies = op.check_scratch && checks().checks_gemm(op.name);
     bool flips = checks().flips_gemm && !products_.empty() && is_drawn(op, products_);
     if (!verifies && !flips) return call_kernel(op, microbatch, team_);
@@ -233,7 +250,19 @@ class CpuBound final : public Bound {
                          .verifies = verifies,
                          .flips = flips ? 1 : 0};
     call_kernel(op, microbatch, team_, &check);
-    if (check.found) end_by_fault(check.fault, *op.op, rank_, wire_ ? wire_->channel.transport.here() : "");
+    if (check.found) end_by_fault(check.fault, *op.op, rank_, here());
+  }
+
+  size_t number_of(const BoundOp& op) const { return static_cast<size_t>(&op - ops_.data()); }
+  std::string here() const { return wire_ ? wire_->channel.transport.here() : ""; }
+
+  // Ops of the comm lane that have ended, up to the one with this number there, have written what they write.
+  void record_written(uint64_t posted) {
+    std::erase_if(written_, [&](size_t op) {
+      if (ops_[op].posted > posted) return false;
+      states_.record_after(op);
+      return true;
+    });
   }
 
   // Whether messages of the op's next run are checked.
@@ -267,11 +296,13 @@ class CpuBound final : public Bound {
   Addresses addresses_;
   NvmeFile* file_;  // null where the Program keeps nothing in one
   ThreadTeam& team_;
+  StateCheck states_;
   int rank_;
   Wire *wire_, *comm_wire_;
   LaneThread* lane_;
   std::vector<BoundOp> ops_;                    // by number
   std::vector<size_t> products_, collectives_;  // the ops that make matrix products, and those that are collectives
+  std::vector<size_t> written_;  // ops of the comm lane that write states and are not known to have ended
   std::vector<std::vector<SlottedOperand>> slotted_;  // by region
   int most_slots_ = 1;
   std::array<float, kFetchesUnderWay> fetched_{};

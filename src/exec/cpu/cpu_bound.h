@@ -10,6 +10,7 @@
 #include "exec/executor.h"
 #include "exec/host_pages.h"
 #include "exec/nvme_file.h"
+#include "exec/state_checksums.h"
 
 namespace sextant {
 
@@ -25,10 +26,12 @@ class HostArena final : public Arena {
   std::byte* data() const { return pages_.data(); }
   std::byte* host_data() const { return host_pages_.data(); }
   NvmeFile* file() const { return file_.get(); }  // null where nothing is kept in one
+  StateChecksums& checksums() { return checksums_; }
 
  private:
   HostPages pages_, host_pages_;
   std::unique_ptr<NvmeFile> file_;
+  StateChecksums checksums_;
 };
 
 // What the bound Programs of a rank share: its threads, and its ways to the other ranks.

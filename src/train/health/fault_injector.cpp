@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "ckpt/disk.h"
 #include "train/health/layer_fault.h"
+#include "train/health/memory_fault.h"
 
 namespace sextant {
 
@@ -155,6 +156,7 @@ void FaultInjector::before_step(int64_t step) {
     strike(now.fault);
   }
   for (const Scaled& scaled : scaled_) scale_weights(bound_, scaled.weights, scaled.factor);
+  if (!scaled_.empty() && bound_.has_checksums()) bound_.record_checksums();
 }
 
 // None where this rank holds no part of the layer.
@@ -190,6 +192,8 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::corrupts:
       return flip_a_bit(bound_);
+    case FaultKind::flips_memory_bit:
+      return flip_state_bit(bound_, fault.amount);
     case FaultKind::flips_gemm_bit:
       flip_gemm_before_ = fault.step + fault.amount;
       return;

@@ -65,6 +65,7 @@ class MovingView final : public StateView {
     rank_status_.move_on();
     values_.read(value, destination, offset);
   }
+  void verify_checksums() const override { values_.verify_checksums(); }
 
  private:
   const StateView& values_;

@@ -145,6 +145,7 @@ std::string LocalCheckpoints::save(const RunState& state) {
   try_to(failure, [&] { own_.slot().begin(); });
   for (Kept& kept : held_) try_to(failure, [&] { kept.slot().begin(); });
   Exchanged exchanged = exchange_states(failure);
+  parts_.values.verify_checksums();  // before the copies count
   LocalManifest manifest{.rank = own_.rank,
                          .step = state.step,
                          .bytes = own_.bytes,

@@ -284,6 +284,7 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
     save_optimizer(content.values, states, place / kOptimizerFile, share);
   }));  // and every rank has flushed its part
   if (!failure.empty()) return failure;
+  content.values.verify_checksums();
   std::string listed;
   failure = group.first_text(failure_of([&] {
     if (staged) listed = manifest_json(list_files(place));

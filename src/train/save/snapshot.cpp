@@ -33,6 +33,7 @@ void Snapshot::take() {
       source_.read(value,
                    std::span(copy_).subspan(static_cast<size_t>(at), static_cast<size_t>(value.local_bytes().n)));
   }
+  source_.verify_checksums();
 }
 
 void Snapshot::read(const Value& value, std::span<std::byte> destination, int64_t offset) const {

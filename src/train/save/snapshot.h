@@ -16,7 +16,7 @@ class Snapshot final : public StateView {
  public:
   explicit Snapshot(const StateView& source);  // allocates; the source must outlive it
 
-  void take();  // copies every weight and every optimizer state
+  void take();  // copies every weight and every optimizer state; Corruption where the source has changed in memory
 
   const Program& program() const override { return source_.program(); }
   int rank() const override { return source_.rank(); }
