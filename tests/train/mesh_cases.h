@@ -1,6 +1,8 @@
 // The meshes on which training is held to one rank's, and what all of those runs share.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,15 +18,24 @@ inline void PrintTo(const MeshCase& mesh, std::ostream* out) {
   *out << mesh.name;
 }
 
+// Of a run that does not say otherwise.
+inline constexpr int kMeshSteps = 6;
+
 // AdamW divides by the root of the second moment: where a gradient is all but zero, its rounding error would become a
 // step of full size. An eps well above that error keeps the comparison about the arithmetic.
 inline std::vector<std::string> common_settings() {
-  return {"optimizer.eps=1e-6",     "optimizer.lr=1e-3",
-          "model.layers=4",         "batch.sequences=8",
-          "batch.microbatch=1",     "batch.seq=32",
-          "train.steps=20",         "train.eval_every=20",
-          "train.eval_sequences=2", "optimizer.schedule=constant",
-          "train.timeout_s=60",     "train.check_replicas_every=1"};
+  return {"optimizer.eps=1e-6",
+          "optimizer.lr=1e-3",
+          "model.layers=4",
+          "batch.sequences=8",
+          "batch.microbatch=1",
+          "batch.seq=32",
+          fmt::format("train.steps={}", kMeshSteps),
+          fmt::format("train.eval_every={}", kMeshSteps),
+          "train.eval_sequences=2",
+          "optimizer.schedule=constant",
+          "train.timeout_s=60",
+          "train.check_replicas_every=1"};
 }
 
 inline std::vector<MeshCase> meshes() {

@@ -1,4 +1,4 @@
-// The same model on one rank and on many meshes: the losses of 20 steps and the weights at the end agree.
+// The same model on one rank and on many meshes: the losses of some steps and the weights at the end agree.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -49,7 +49,8 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   expect_same_losses(scratch().losses(out), expected);
   double validation = std::stod(scratch().metric(one, "validation_loss").back());
   EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
-  expect_same_weights(scratch().root() / one / "step-000020", scratch().root() / out / "step-000020");
+  const std::string last = fmt::format("step-{:06}", kMeshSteps);
+  expect_same_weights(scratch().root() / one / last, scratch().root() / out / last);
 }
 
 // Resumes on another mesh, with the optimizer's state, whichever way experts lay before. So many sequences go through
@@ -129,8 +130,7 @@ TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
                                      fmt::format("pipeline.file={}", (scratch.root() / "schedule.csv").string())})
     settings.push_back(setting);
   scratch.run("csv", settings);
-  EXPECT_NEAR(loss_at(scratch.losses("csv"), 19), loss_at(scratch.losses("one"), 19),
-              1e-5 * loss_at(scratch.losses("one"), 19));
+  expect_same_losses(scratch.losses("csv"), scratch.losses("one"));
 }
 
 std::string case_name(const testing::TestParamInfo<OnMeshes::ParamType>& info) {
