@@ -69,6 +69,7 @@ void launch_verb(const LaunchArguments& a) {
                         .gpus_per_rank = count_of("--gpus-per-rank", a.gpus_per_rank),
                         .needs_gpus = run.device == "cuda",
                         .cpus_per_rank = count_of("--cpus-per-rank", a.cpus_per_rank),
+                        .srun_mpi = a.srun_mpi,
                         .binary = a.binary,
                         .config = a.config,
                         .overrides = a.overrides,

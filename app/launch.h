@@ -22,14 +22,15 @@ struct LaunchArguments {
   std::string runtime;  // of the container; empty: the launcher's usual one
   std::string hosts;    // mpirun's hostfile
   std::string time;
-  std::string memory;  // of each node
+  std::string memory;             // of each node
+  std::string srun_mpi = "pmix";  // srun's plugin
   bool preflight = false;
   std::string partition, account, qos, constraint, output;  // Slurm's
   bool exclusive = false, requeue = false;
   std::string name_space, volume, service_account, pull_policy;  // Kubernetes'
   std::vector<std::string> node_selector;
   int64_t ranks_per_node = 8;
-  int64_t cpus_per_rank = 1;
+  int64_t cpus_per_rank = 0;  // 0: not given
   int64_t gpus_per_rank = 0;
   bool json = false;
   std::vector<std::string> given;  // names of the options on the command line

@@ -42,7 +42,8 @@ void add_launch_options(CLI::App& verb, LaunchArguments& a) {
   verb.add_flag("--mpi", a.mpi, "a shell script with mpirun");
   verb.add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
   verb.add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
-  verb.add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank")->capture_default_str();
+  verb.add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank [an equal part of a node's cores]")
+      ->check(CLI::Range(1, 1 << 16));
   verb.add_option("--gpus-per-rank", a.gpus_per_rank,
                   "GPUs for each rank, required by device = \"cuda\"; mpirun without a container hands out none")
       ->capture_default_str();
@@ -53,6 +54,8 @@ void add_launch_options(CLI::App& verb, LaunchArguments& a) {
                 "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
   verb.add_flag("--preflight", a.preflight,
                 "run sextant doctor on all nodes first, and train only if it finds no fault (where srun starts ranks)");
+  verb.add_option("--srun-mpi", a.srun_mpi, "how srun connects the ranks, a name of `srun --mpi=list`")
+      ->capture_default_str();
   CLI::Option* container = verb.add_option("--container", a.container, "image to run in");
   verb.add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")
       ->check(CLI::IsMember({"pyxis", "apptainer"}))

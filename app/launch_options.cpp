@@ -25,7 +25,7 @@ constexpr ModeSet in(Modes... modes) {
 using enum LaunchMode;
 constexpr ModeSet kAll = in(slurm, mpirun, mpirun_container, srun, kubernetes);
 
-constexpr std::array<OptionUse, 29> kOptions{{
+constexpr std::array<OptionUse, 30> kOptions{{
     {"config", kAll},
     {"overrides", kAll},
     {"--slurm", in(slurm)},
@@ -45,6 +45,7 @@ constexpr std::array<OptionUse, 29> kOptions{{
     {"--requeue", in(slurm)},
     {"--output", in(slurm)},
     {"--preflight", in(slurm, srun)},
+    {"--srun-mpi", in(slurm, srun)},
     {"--hosts", in(mpirun, mpirun_container)},
     {"--without-ssh", in(srun, kubernetes)},  // Slurm never needs ssh
     {"--container", in(slurm, mpirun_container, srun, kubernetes)},

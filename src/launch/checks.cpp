@@ -16,7 +16,7 @@ void check_counts(const LaunchRequest& r) {
   if (r.world_size < 1) refuse_request("world size", fmt::format("{}", r.world_size), "at least 1");
   if (r.ranks_per_node < 1) refuse_request("ranks per node", fmt::format("{}", r.ranks_per_node), "at least 1");
   if (r.gpus_per_rank < 0) refuse_request("GPUs per rank", fmt::format("{}", r.gpus_per_rank), "0 or more");
-  if (r.cpus_per_rank < 1) refuse_request("CPUs per rank", fmt::format("{}", r.cpus_per_rank), "at least 1");
+  if (r.cpus_per_rank < 0) refuse_request("CPUs per rank", fmt::format("{}", r.cpus_per_rank), "0 or more");
   if (r.world_size > r.ranks_per_node && r.world_size % r.ranks_per_node != 0)
     refuse_request("ranks per node",
                    fmt::format("{} does not divide the world of {} ranks", r.ranks_per_node, r.world_size),
@@ -150,6 +150,8 @@ void check_request(const LaunchRequest& request) {
   for (const std::string& override : request.overrides) check_word("overrides", override);
   if (request.binary.empty()) refuse_request("binary", "no path is given", "the path of sextant");
   if (request.config.empty()) refuse_request("config", "no path is given", "the path of a config file");
+  check_word("srun's MPI plugin", request.srun_mpi);
+  if (request.srun_mpi.empty()) refuse_request("srun's MPI plugin", "no name is given", "a name, such as pmix");
   check_launcher(request);
 }
 

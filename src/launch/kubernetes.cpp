@@ -153,9 +153,10 @@ void put_launcher(Yaml& yaml, const LaunchRequest& r) {
 
 void put_worker_resources(Yaml& yaml, const LaunchRequest& r) {
   int64_t ranks = ranks_on_a_node(r);
+  if (r.cpus_per_rank == 0 && r.memory.empty() && r.gpus_per_rank == 0) return;
   yaml.line(7, "resources:");
   yaml.line(8, "limits:");  // what is requested is the same, unless said otherwise
-  yaml.line(9, fmt::format("cpu: {}", ranks * r.cpus_per_rank));
+  if (r.cpus_per_rank > 0) yaml.line(9, fmt::format("cpu: {}", ranks * r.cpus_per_rank));
   if (!r.memory.empty()) {
     MemoryAmount memory = memory_amount(r.memory);
     yaml.line(9, fmt::format("memory: {}{}i", memory.count, memory.unit));

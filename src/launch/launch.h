@@ -59,7 +59,9 @@ struct LaunchRequest {
   int ranks_per_node = 1;  // divides the world, or holds all of it
   int gpus_per_rank = 0;
   bool needs_gpus = false;  // the config says device = "cuda": refused where the launcher is asked for none
-  int cpus_per_rank = 1;
+  int cpus_per_rank =
+      0;  // 0: an equal part of the node's cores, which the job finds out; Kubernetes then sets no limit
+  std::string srun_mpi = "pmix";  // the plugin by which srun connects ranks, as `srun --mpi=list` names it
   std::string binary = "sextant";
   std::string config;
   std::vector<std::string> overrides;  // "train.steps=50"

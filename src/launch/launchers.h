@@ -22,6 +22,8 @@ std::vector<std::string> program_words(const LaunchRequest& request);  // binary
 
 // The options with which srun starts the ranks, the container's included, and the program; each quoted.
 std::vector<std::string> srun_words(const LaunchRequest& request, const std::vector<std::string>& program);
+// Commands that set $cores, the cores of a rank, where the request leaves them to the job; "" otherwise.
+std::string slurm_cores_text(const LaunchRequest& request);
 std::string preflight_text(const LaunchRequest& request);                // commands of a script; "" without a preflight
 std::vector<std::string> apptainer_words(const LaunchRequest& request);  // "apptainer exec IMAGE", quoted; none without
 

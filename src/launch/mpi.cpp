@@ -8,6 +8,17 @@ namespace sextant {
 
 namespace {
 
+// The machines of a run are taken to be like the one that runs the script. Cores, not hardware threads: mpirun binds
+// so.
+std::string host_cores_text(const LaunchRequest& r) {
+  if (r.cpus_per_rank > 0) return "";
+  return fmt::format(
+      "cores=$(lscpu -p=CORE,SOCKET | grep -v '^#' | sort -u | wc -l)  # of a machine, for {} ranks\n"
+      "cores=$((cores / {}))\n"
+      "[ \"$cores\" -gt 0 ] || cores=1\n\n",
+      ranks_on_a_node(r), ranks_on_a_node(r));
+}
+
 std::vector<std::string> mpirun_words(const LaunchRequest& r) {
   std::vector<std::string> words = {"set --", "setsid"};  // a session of its own: Ctrl-C reaches this script alone
   if (!r.time_limit.empty()) {
@@ -15,9 +26,10 @@ std::vector<std::string> mpirun_words(const LaunchRequest& r) {
     words.push_back(fmt::format("timeout --foreground --preserve-status --signal=USR1 --kill-after={} {}", warning,
                                 limit - warning));
   }
-  for (std::string word :
-       {std::string("mpirun"), fmt::format("-n {}", r.world_size),
-        fmt::format("--map-by ppr:{}:node:PE={}", ranks_on_a_node(r), r.cpus_per_rank), std::string("--bind-to core")})
+  for (std::string word : {std::string("mpirun"), fmt::format("-n {}", r.world_size),
+                           fmt::format("--map-by ppr:{}:node:PE={}", ranks_on_a_node(r),
+                                       r.cpus_per_rank > 0 ? fmt::format("{}", r.cpus_per_rank) : "\"$cores\""),
+                           std::string("--bind-to core")})
     words.push_back(std::move(word));
   if (!r.hostfile.empty()) words.push_back("--hostfile " + shell_quoted(r.hostfile));
   for (const std::string& word : apptainer_words(r)) words.push_back(word);
@@ -38,7 +50,7 @@ std::vector<std::string> allocated_words(const LaunchRequest& r) {
 
 std::string mpi_text(const LaunchRequest& r) {
   if (r.remote_start == RemoteStart::ssh)
-    return "#!/bin/bash\nset -u\n\n" + shell_command(mpirun_words(r)) +
+    return "#!/bin/bash\nset -u\n\n" + host_cores_text(r) + shell_command(mpirun_words(r)) +
            "\n# mpirun would kill its ranks, and a save with them, two seconds after SIGINT, SIGTERM or SIGHUP.\n"
            "# It gets SIGUSR1 instead and passes it on: the run saves and stops. A second Ctrl-C or SIGTERM ends it at "
            "once.\n" +
@@ -46,7 +58,7 @@ std::string mpi_text(const LaunchRequest& r) {
   return fmt::format(
              "#!/bin/bash\n# Inside an allocation of {} nodes (salloc, or a batch script).\nset -euo pipefail\n\n",
              nodes(r)) +
-         preflight_text(r) + shell_command(allocated_words(r));
+         slurm_cores_text(r) + preflight_text(r) + shell_command(allocated_words(r));
 }
 
 }  // namespace sextant

@@ -31,13 +31,14 @@ std::string batch_options(const LaunchRequest& r) {
   option("nodes", nodes(r));
   option("ntasks", r.world_size);
   option("ntasks-per-node", ranks_on_a_node(r));
-  option("cpus-per-task", r.cpus_per_rank);
+  if (r.cpus_per_rank > 0) option("cpus-per-task", r.cpus_per_rank);
   if (r.gpus_per_rank > 0) option("gpus-per-task", r.gpus_per_rank);
   if (!r.memory.empty()) {
     MemoryAmount memory = memory_amount(r.memory);
     option("mem", fmt::format("{}{}", memory.count, memory.unit));
   }
-  if (r.slurm.exclusive) flag("exclusive");
+  // Else a job holds one core per rank, and there is nothing to divide.
+  if (r.slurm.exclusive || r.cpus_per_rank == 0) flag("exclusive");
   named("partition", r.slurm.partition);
   named("account", r.slurm.account);
   named("qos", r.slurm.qos);
@@ -74,12 +75,13 @@ std::string run_text(const LaunchRequest& r) {
 }  // namespace
 
 std::vector<std::string> srun_words(const LaunchRequest& r, const std::vector<std::string>& program) {
+  const std::string cores = r.cpus_per_rank > 0 ? fmt::format("{}", r.cpus_per_rank) : "\"$cores\"";
   std::vector<std::string> words = {"srun",
-                                    "--mpi=pmix",
+                                    "--mpi=" + shell_quoted(r.srun_mpi),
                                     "--kill-on-bad-exit=1",
                                     fmt::format("--ntasks={}", r.world_size),
                                     fmt::format("--ntasks-per-node={}", ranks_on_a_node(r)),
-                                    fmt::format("--cpus-per-task={}", r.cpus_per_rank)};  // srun does not take sbatch's
+                                    fmt::format("--cpus-per-task={}", cores)};  // srun does not take sbatch's
   if (r.gpus_per_rank > 0) words.push_back(fmt::format("--gpus-per-task={}", r.gpus_per_rank));
   if (!r.container.empty() && r.container_runtime == ContainerRuntime::pyxis) {
     words.push_back("--container-image=" + shell_quoted(r.container));
@@ -89,6 +91,17 @@ std::vector<std::string> srun_words(const LaunchRequest& r, const std::vector<st
   for (const std::string& word : apptainer_words(r)) words.push_back(word);
   for (const std::string& word : program) words.push_back(shell_quoted(word));
   return words;
+}
+
+// Slurm writes the cores of the job's nodes as "72(x2),36"; all nodes are taken to be like the first.
+std::string slurm_cores_text(const LaunchRequest& r) {
+  if (r.cpus_per_rank > 0) return "";
+  return fmt::format(
+      "cores=\"${{SLURM_JOB_CPUS_PER_NODE:?not inside a Slurm allocation}}\"  # of a node, for {} ranks\n"
+      "cores=${{cores%%[(,]*}}\n"
+      "cores=$((cores / {}))\n"
+      "[ \"$cores\" -gt 0 ] || cores=1\n\n",
+      ranks_on_a_node(r), ranks_on_a_node(r));
 }
 
 // All ranks take part: their messages are examined too, and the doctor looks at each host once.
@@ -106,7 +119,8 @@ std::string preflight_text(const LaunchRequest& r) {
 }
 
 std::string slurm_text(const LaunchRequest& r) {
-  return "#!/bin/bash\n" + batch_options(r) + "\nset -euo pipefail\n\n" + preflight_text(r) + run_text(r);
+  return "#!/bin/bash\n" + batch_options(r) + "\nset -euo pipefail\n\n" + slurm_cores_text(r) + preflight_text(r) +
+         run_text(r);
 }
 
 }  // namespace sextant

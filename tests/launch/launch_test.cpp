@@ -47,6 +47,49 @@ TEST(Slurm, CountsTasksNodesAndDevices) {
   }
 }
 
+// A rank that has one core trains at a fraction of its speed: without a number the ranks share the node.
+TEST(Slurm, WithoutANumberRanksShareTheCoresOfTheNode) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::slurm);
+  r.cpus_per_rank = 0;
+  r.preflight = true;
+  std::string text = launch_text(r);
+  EXPECT_EQ(text.find("#SBATCH --cpus-per-task"), std::string::npos) << text;
+  EXPECT_TRUE(has_line(text, "#SBATCH --exclusive")) << text;
+  for (auto [cores, of_a_rank] : {std::pair{"96(x2)", "12"}, {"72,36(x3)", "9"}, {"4", "1"}}) {
+    std::string arguments = stand_ins.output_of(fmt::format("export SLURM_JOB_CPUS_PER_NODE='{}'\n{}", cores, text));
+    EXPECT_TRUE(has_line(arguments, fmt::format("--cpus-per-task={}", of_a_rank))) << arguments;
+    EXPECT_EQ(arguments.find("cpus-per-task=\n"), std::string::npos) << arguments;
+  }
+  r.cpus_per_rank = 3;
+  EXPECT_FALSE(has_line(launch_text(r), "#SBATCH --exclusive"));
+}
+
+TEST(Slurm, TheMpiPluginIsChosen) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::slurm);
+  r.srun_mpi = "cray_shasta";
+  EXPECT_TRUE(has_line(stand_ins.output_of(launch_text(r)), "--mpi=cray_shasta"));
+}
+
+TEST(Mpi, WithoutANumberRanksShareTheCoresOfTheMachine) {
+  StandIns stand_ins;
+  stand_ins.replace("lscpu",
+                    "#!/bin/sh\nprintf '# CORE,SOCKET\\n'\n"
+                    "for core in $(seq 0 31); do printf '%s,0\\n%s,0\\n' $core $core; done\n");
+  LaunchRequest r = request(Launcher::mpi);
+  r.cpus_per_rank = 0;
+  EXPECT_TRUE(has_line(stand_ins.output_of(launch_text(r)), "ppr:8:node:PE=4"));
+}
+
+TEST(Kubernetes, WithoutANumberCoresAreNotLimited) {
+  LaunchRequest r = request(Launcher::kubernetes);
+  r.cpus_per_rank = 0;
+  EXPECT_EQ(launch_text(r).find("cpu:"), std::string::npos);
+  r.gpus_per_rank = 0;
+  EXPECT_EQ(launch_text(r).find("limits:"), std::string::npos);
+}
+
 TEST(Slurm, AWorldSmallerThanANodeTakesOneNode) {
   LaunchRequest r = request(Launcher::slurm);
   r.world_size = 3;
@@ -209,7 +252,8 @@ TEST(Launch, RefusesWhatCannotBeServed) {
   using R = LaunchRequest;
   expect_refused([](R& r) { r.world_size = 0; }, Launcher::slurm, "world size");
   expect_refused([](R& r) { r.world_size = 12; }, Launcher::slurm, "8 does not divide the world of 12 ranks");
-  expect_refused([](R& r) { r.cpus_per_rank = 0; }, Launcher::slurm, "CPUs per rank");
+  expect_refused([](R& r) { r.cpus_per_rank = -1; }, Launcher::slurm, "CPUs per rank");
+  expect_refused([](R& r) { r.srun_mpi = "a\nb"; }, Launcher::slurm, "MPI plugin");
   expect_refused([](R& r) { r.name = "a b"; }, Launcher::slurm, "name");
   expect_refused([](R& r) { r.name = "a\n#SBATCH --uid=0"; }, Launcher::slurm, "name");
   expect_refused([](R& r) { r.name = "Llama"; }, Launcher::kubernetes, "small letters");
