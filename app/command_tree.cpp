@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "app/examples.h"
+#include "app/option_values.h"
 
 namespace sextant {
 
@@ -24,16 +25,13 @@ constexpr std::array kNamedValues{
     NamedValue{"verb", ArgumentKind::verbs},          NamedValue{"--preset", ArgumentKind::presets},
 };
 
-// CLI11 describes what an option takes as "TEXT:{auto,cpu,cuda}" or "INT:INT in [1 - 1024]".
-void read_type(CommandOption& option, const std::string& described) {
-  size_t colon = described.find(':');
-  option.type = described.substr(0, colon);
-  if (colon == std::string::npos) return;
-  std::string rest = described.substr(colon + 1);
-  if (rest.starts_with('{'))
-    option.words = CLI::detail::split(rest.substr(1, rest.find('}') - 1), ',');
-  else
-    option.limits = rest;
+void read_value(CommandOption& option, const CLI::Option& declared, const std::string& verb_words) {
+  const std::string described = declared.get_type_name();
+  OptionValue value = value_of(declared, verb_words);
+  option.type = described.substr(0, described.find(':'));
+  option.placeholder = value.placeholder;
+  option.expected = value.expected;
+  option.words = value.words;
 }
 
 ArgumentKind kind_of(const CommandOption& option) {
@@ -45,17 +43,18 @@ ArgumentKind kind_of(const CommandOption& option) {
   return number ? ArgumentKind::number : ArgumentKind::file;
 }
 
-CommandOption option_of(const CLI::Option& declared) {
+CommandOption option_of(const CLI::Option& declared, const std::string& verb_words) {
   CommandOption option;
   option.positional = declared.get_positional();
   if (option.positional) option.names = {declared.get_name()};
   for (const std::string& name : declared.get_lnames()) option.names.push_back("--" + name);
   for (const std::string& name : declared.get_snames()) option.names.push_back("-" + name);
   option.required = declared.get_required();
+  option.value_optional = declared.get_expected_min() == 0;
   option.repeated = declared.get_expected_max() > 1;
   option.initial = declared.get_default_str();
   option.about = declared.get_description();
-  if (declared.get_expected_max() != 0) read_type(option, declared.get_type_name());
+  if (declared.get_expected_max() != 0) read_value(option, declared, verb_words);
   option.value = kind_of(option);
   return option;
 }
@@ -66,7 +65,7 @@ Command command_of(const CLI::App& app, const std::string& words) {
   command.name = app.get_name();
   command.about = app.get_description();
   command.examples = examples_of(words);
-  for (const CLI::Option* option : app.get_options()) command.options.push_back(option_of(*option));
+  for (const CLI::Option* option : app.get_options()) command.options.push_back(option_of(*option, words));
   for (const CLI::App* verb : app.get_subcommands(nullptr))
     command.subcommands.push_back(command_of(*verb, words.empty() ? verb->get_name() : words + " " + verb->get_name()));
   return command;

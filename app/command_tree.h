@@ -28,11 +28,12 @@ enum class ArgumentKind : uint8_t {
 
 struct CommandOption {
   std::vector<std::string> names;  // "--out", or the name of a positional: "config"
-  bool positional = false, required = false, repeated = false;
+  bool positional = false, required = false, repeated = false, value_optional = false;
   ArgumentKind value = ArgumentKind::none;
   std::vector<std::string> words;  // the fixed set, where there is one
   std::string type;                // "INT", "TEXT", "FILE"; empty for a flag
-  std::string limits;              // as CLI11 describes them: "INT in [1 - 1024]"
+  std::string placeholder;         // "RANKS", "FILE"; empty for a flag
+  std::string expected;            // what it takes, in words; empty for a flag
   std::string initial;             // the default as text; empty: none, or the description says it
   std::string about;
 };

@@ -21,6 +21,9 @@ nlohmann::ordered_json option_json(const CommandOption& option) {
   json["required"] = option.required;
   json["repeated"] = option.repeated;
   json["type"] = option.type.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(option.type);
+  json["value_optional"] = option.value_optional;
+  json["expected"] =
+      option.expected.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(option.expected);
   json["default"] = option.initial.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(option.initial);
   if (!option.words.empty()) json["one_of"] = option.words;
   return json;

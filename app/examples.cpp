@@ -38,15 +38,13 @@ constexpr std::array kExamples{
     CommandLine{"plan", "sextant plan configs/demo.toml batch.seq=256"},
     CommandLine{"plan", "sextant plan configs/demo.toml --machine h200 --report plan.html"},
     CommandLine{"plan",
-                "sextant plan configs/tiny-llama.toml --machine h100-sxm --search --devices 4 --headroom 5% "
-                "--write best.toml"},
+                "sextant plan configs/tiny-llama.toml --machine h100-sxm --search --devices 4 --write best.toml"},
     CommandLine{"plan", "sextant plan --params 1B"},
     CommandLine{"ask", "sextant ask cost gpt2 --machine h200 --devices 8 --tokens 10B --only pp=1 --only tp=1"},
     CommandLine{"ask largest", "sextant ask largest --machine v100-sxm2 --devices 1 batch.seq=2048"},
     CommandLine{"ask devices", "sextant ask devices gpt2 --machine h200 --tokens 300B --days 30 --only tp=1"},
     CommandLine{"ask what-if",
-                "sextant ask what-if gpt3-1.3b --machine h100-sxm --devices 8 --tokens 26B --only tp=1 --only pp=1 "
-                "--change machine=h200 --change price=x2"},
+                "sextant ask what-if gpt2 --machine h200 --devices 8 --tokens 10B --only tp=1 --change price=x2"},
     CommandLine{"ask network", "sextant ask network configs/tiny-llama.toml mesh.dp=2 mesh.tp=2 --machine h100-sxm"},
     CommandLine{"ask cost",
                 "sextant ask cost gpt2 --machine h200 --devices 8 --tokens 10B --only pp=1 --only tp=1 --price 3"},

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 #include "answers/plan_grid.h"
 #include "app/ask.h"
@@ -18,6 +19,7 @@
 #include "app/documentation_options.h"
 #include "app/examples.h"
 #include "app/given_options.h"
+#include "app/help_formatter.h"
 #include "app/launch.h"
 #include "app/list.h"
 #include "app/new_options.h"
@@ -188,13 +190,13 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
   CLI::Option* samples = verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
   verb->add_option("--stop", a.stop, "token that ends the text (may be repeated)");
   verb->add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
-  verb->add_option("--device", a.device, "where to compute")
+  verb->add_option("--device", a.device, "where to compute; auto: on a GPU if there is one")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   verb->add_option("--threads", a.threads, "of the CPU; 0 = one per core")->capture_default_str();
   verb->add_option("--check-stories", a.check_stories,
                    "write this many sentences and check them against the built-in stories' grammar")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->excludes(samples);
   verb->add_flag("--json", a.json, "print JSON once all is written: texts, and why each ended");
   add_quiet(*verb, a.verbosity, "do not say why the text ended");
@@ -518,18 +520,38 @@ void add_data(CLI::App& app, DataArguments& a) {
   order->callback([&a] { order_verb(a.order); });
 }
 
+template <class Number>
+bool fits(const std::string& text) {
+  errno = 0;
+  if constexpr (std::is_signed_v<Number>)
+    std::strtoll(text.c_str(), nullptr, 10);
+  else
+    std::strtoull(text.c_str(), nullptr, 10);
+  return errno != ERANGE;
+}
+
 // CLI11 reads what does not fit an integer as the largest one.
 void refuse_numbers_too_large(CLI::App& app) {
-  CLI::Validator fits(
-      [](std::string& text) -> std::string {
-        errno = 0;
-        std::strtoll(text.c_str(), nullptr, 10);
-        return errno == ERANGE ? fmt::format("{} is too large a number", text) : std::string();
-      },
-      "");
-  for (CLI::Option* option : app.get_options())
-    if (option->get_type_name().starts_with("INT")) option->check(fits);
+  auto validator = [](bool (*fits)(const std::string&)) {
+    return CLI::Validator(
+        [fits](std::string& text) {
+          return fits(text) ? std::string() : fmt::format("{} is too large a number", text);
+        },
+        "");
+  };
+  for (CLI::Option* option : app.get_options()) {
+    std::string type = option->get_type_name();
+    if (type.starts_with("INT")) option->check(validator(fits<int64_t>));
+    if (type.starts_with("UINT")) option->check(validator(fits<uint64_t>));
+  }
   for (CLI::App* verb : app.get_subcommands(nullptr)) refuse_numbers_too_large(*verb);
+}
+
+// A switch is given or not: --json=0 would read as given.
+void refuse_values_of_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_expected_max() == 0) option->disable_flag_override();
+  for (CLI::App* verb : app.get_subcommands(nullptr)) refuse_values_of_flags(*verb);
 }
 
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
@@ -588,6 +610,8 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_examples(app);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
+  refuse_values_of_flags(app);
+  format_help_pages(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

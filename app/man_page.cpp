@@ -60,7 +60,7 @@ std::string value_name(const CommandOption& option) {
     case ArgumentKind::presets:
       return "PRESET";
     default:
-      return option.type;
+      return option.placeholder;
   }
 }
 
@@ -85,7 +85,7 @@ std::string described(const CommandOption& option) {
   std::string notes;
   if (option.required) notes += " Required.";
   if (!option.initial.empty()) notes += fmt::format(" Default: {}.", option.initial);
-  if (!option.limits.empty()) notes += fmt::format(" {}.", option.limits);
+  if (option.value == ArgumentKind::number) notes += fmt::format(" Takes {}.", option.expected);
   return fmt::format(".TP\n{}\n{}.{}\n", title, roff(option.about), roff(notes));
 }
 

@@ -3,17 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
 #include <map>
-#include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include "app/option_complaints.h"
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "config/foreign_names.h"
 #include "config/schema.h"
 
 namespace sextant {
@@ -53,9 +50,14 @@ NamedVerb named_verb(const CLI::App& app) {
 std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
   if (!argument.starts_with("--")) return "";
   std::string_view name = argument.substr(2, argument.find('=') - 2);
+  bool takes_keys = verb.get_option_no_throw("overrides") != nullptr;
+  ForeignName foreign = takes_keys ? find_foreign_name(name) : ForeignName{};
+  if (foreign.keys.size() == 1)
+    return fmt::format("here it is {}; keys of the config are given as {}=VALUE", foreign.ours, foreign.keys.front());
+  if (!foreign.ours.empty()) return fmt::format("here it is {}", foreign.ours);
   std::vector<std::string> keys;
   std::string hint = did_you_mean(fmt::format("--{}", name), names_of_options(verb));
-  if (!hint.empty() || !verb.get_option_no_throw("overrides")) return hint;
+  if (!hint.empty() || !takes_keys) return hint;
   for (const Key& key : schema()) keys.emplace_back(key.name);
   std::vector<std::string_view> views(keys.begin(), keys.end());
   auto meant = nearest(name, views);
@@ -90,67 +92,6 @@ void refuse_unknown_option(const CLI::App& app, const std::string& word) {
                    .got = fmt::format("'{}' is not an option of sextant itself", printable(word)),
                    .expected = fmt::format("a verb, or one of {}", fmt::join(options, ", ")),
                    .hint = hint.empty() ? "`sextant --help` lists the verbs" : hint});
-}
-
-// The parts of a message of CLI11, "--ranks: Value 0 not in range 1 to 8", around `middle`.
-struct RefusedValue {
-  std::string option, value, allowed;
-};
-std::optional<RefusedValue> refused_value(const std::string& message, std::string_view middle) {
-  size_t at = message.find(middle), colon = message.find(": ");
-  if (at == message.npos || colon >= at) return std::nullopt;
-  return RefusedValue{message.substr(0, colon), message.substr(colon + 2, at - colon - 2),
-                      message.substr(at + middle.size())};
-}
-
-// "1e+06" and "1000000.000000" as "1000000".
-std::string plain_number(const std::string& text) {
-  double value = std::strtod(text.c_str(), nullptr);
-  constexpr double kExact = 1e15;  // whole numbers that doubles hold
-  if (std::abs(value) < kExact && value == std::floor(value)) return fmt::format("{}", static_cast<int64_t>(value));
-  return text.find('.') == text.npos ? text : fmt::format("{}", value);
-}
-
-// CLI11 prints bounds of type double as "0.001000 to 3600.000000", and newer versions as "[0.001 - 3600]" or "1e+06".
-std::string plain_bounds(const std::string& bounds) {
-  static const std::regex numbers("^\\[?([^ ]+) (?:to|-) ([^\\] ]+)");
-  std::smatch found;
-  if (!std::regex_search(bounds, found, numbers)) return bounds;
-  return fmt::format("{} to {}", plain_number(found[1]), plain_number(found[2]));
-}
-
-void explain_refused_value(const std::string& message, Complaint& complaint) {
-  // Of a value that is none of a set: "--device: gpu not in {auto,cpu,cuda}".
-  if (auto refused = refused_value(message, " not in {")) {
-    std::vector<std::string> known = CLI::detail::split(refused->allowed.substr(0, refused->allowed.rfind('}')), ',');
-    // Short words are near to many: gpu is one letter from cpu, and means cuda.
-    constexpr size_t kShort = 4;
-    std::string meant = refused->value.size() > kShort ? did_you_mean(refused->value, known) : "";
-    if (!meant.empty()) complaint.hint = meant;
-    complaint.expected = fmt::format("one of {}", fmt::join(known, ", "));
-    complaint.got = fmt::format("{} '{}'", refused->option, refused->value);
-  } else if (auto outside = refused_value(message, " not in range ")) {
-    constexpr std::string_view kValue = "Value ";
-    std::string value = outside->value.starts_with(kValue) ? outside->value.substr(kValue.size()) : outside->value;
-    complaint.got = fmt::format("{} {}", outside->option, value);
-    complaint.expected = fmt::format("a number from {}", plain_bounds(outside->allowed));
-    complaint.hint = "";
-  }
-}
-
-// "config is required": what it is says the option's own description.
-void explain_missing(const CLI::App& verb, Complaint& complaint) {
-  std::string name = complaint.got.substr(0, complaint.got.find(' '));
-  if (const CLI::Option* option = verb.get_option_no_throw(name)) complaint.expected = option->get_description();
-}
-
-// "--out: 1 required TEXT missing" of an option at the end of the line.
-void explain_missing_value(const CLI::App& verb, Complaint& complaint) {
-  std::string name = complaint.got.substr(0, complaint.got.find(':'));
-  const CLI::Option* option = verb.get_option_no_throw(name);
-  if (!option || complaint.got.find(" missing") == std::string::npos) return;
-  complaint.got = fmt::format("{} has no value", name);
-  complaint.expected = option->get_description();
 }
 
 // What remains of a command line once the verb has read what it knows.
@@ -211,14 +152,10 @@ UserError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !subcommands.empty()) {
     complaint.got = verb.words.empty() ? "no verb is given" : "no subcommand is given";
     complaint.expected = fmt::format("one of {}", fmt::join(subcommands, ", "));
-  } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
-    explain_missing(*verb.app, complaint);
-  } else if (dynamic_cast<const CLI::ValidationError*>(&error)) {
-    explain_refused_value(std::string(complaint.got), complaint);
-  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
-    explain_missing_value(*verb.app, complaint);
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     explain_extras(verb, app.remaining(true), complaint);
+  } else {
+    explain_option_error(*verb.app, verb.words, error, complaint);
   }
   return UserError(complaint);
 }

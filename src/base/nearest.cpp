@@ -9,6 +9,18 @@
 
 namespace sextant {
 
+namespace {
+
+// Capitals are no slip of their own: H100-SXM is h100-sxm.
+std::string in_small_letters(std::string_view name) {
+  std::string out(name);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+}  // namespace
+
 int edit_distance(std::string_view a, std::string_view b) {
   // Row i holds the distances of the first i characters of a to all beginnings of b; a swap looks two rows back.
   std::array<std::vector<int>, 3> rows;
@@ -33,12 +45,14 @@ std::optional<std::string_view> nearest(std::string_view name, std::span<const s
   constexpr size_t kLongestName = 100;  // nobody mistypes so much, and the distance costs length squared
   if (name.size() > kLongestName) return std::nullopt;
   auto last_part = [](std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); };
-  std::string_view last = last_part(name);
+  const std::string lowered = in_small_letters(name);
+  std::string_view last = last_part(lowered);
   int best = std::max(1, static_cast<int>(last.size()) / 3) + 1;
   std::optional<std::string_view> found;
   for (std::string_view candidate : known) {
-    int whole = edit_distance(name, candidate);
-    int only_last = edit_distance(last, last_part(candidate)) + 1;  // a wrong section is one slip
+    const std::string small = in_small_letters(candidate);
+    int whole = edit_distance(lowered, small);
+    int only_last = edit_distance(last, last_part(small)) + 1;  // a wrong section is one slip
     int distance = std::min(whole, only_last);
     if (distance < best) best = distance, found = candidate;
   }
@@ -52,9 +66,10 @@ enum class Continued { anyhow, by_a_word };  // "h100" by "-sxm" is a word more;
 std::vector<std::string_view> names_that_continue(std::string_view name, std::span<const std::string_view> known,
                                                   Continued how) {
   constexpr std::string_view kSeparators = "-_.";
+  const std::string lowered = in_small_letters(name);
   std::vector<std::string_view> found;
   for (std::string_view each : known) {
-    if (each.size() <= name.size() || !each.starts_with(name)) continue;
+    if (each.size() <= name.size() || !in_small_letters(each).starts_with(lowered)) continue;
     if (how == Continued::anyhow || kSeparators.find(each[name.size()]) != kSeparators.npos) found.push_back(each);
   }
   return found;
@@ -77,7 +92,7 @@ std::string offer(std::vector<std::string_view> names) {
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
   constexpr size_t kShortestBeginning = 3;
   auto meant = nearest(name, known);
-  if (meant && meant->starts_with(name)) return offer({*meant});
+  if (meant && in_small_letters(*meant).starts_with(in_small_letters(name))) return offer({*meant});
   if (name.size() >= kShortestBeginning) {
     std::vector<std::string_view> longer =
         names_that_continue(name, known, meant ? Continued::by_a_word : Continued::anyhow);

@@ -13,6 +13,7 @@
 #include "base/toml_document.h"
 #include "config/check.h"
 #include "config/complaints.h"
+#include "config/foreign_names.h"
 #include "config/schema.h"
 #include "optim/optimizer.h"
 
@@ -112,6 +113,8 @@ std::optional<std::string_view> successor_of(std::string_view name) {
 
 std::string hint_for_key(std::string_view name) {
   if (auto successor = successor_of(name)) return std::string(*successor);
+  std::string ours = answer_for_foreign_name(name);
+  if (!ours.empty()) return ours;
   std::string_view section = section_of(name);
   std::vector<std::string_view> all, beside;
   for (const Key& key : schema()) {
@@ -119,6 +122,7 @@ std::string hint_for_key(std::string_view name) {
     if (section_of(key.name) == section) beside.push_back(key.name.substr(section.empty() ? 0 : section.size() + 1));
   }
   std::string hint = did_you_mean(name, all);
+  if (hint.empty()) hint = answer_for_foreign_name(name, ForeignMatch::last_part);
   if (!hint.empty() || beside.empty()) return hint;
   std::string where = section.empty() ? "the top level" : fmt::format("[{}]", section);
   return fmt::format("{} has {}", where, fmt::join(beside, ", "));
@@ -129,7 +133,9 @@ std::string hint_for_section(std::string_view name) {
   for (const Section& section : sections())
     if (!section.name.empty()) names.push_back(section.name);
   auto meant = nearest(name, names);
-  return meant ? fmt::format("did you mean [{}]?", *meant) : fmt::format("known sections: {}", fmt::join(names, ", "));
+  if (meant) return fmt::format("did you mean [{}]?", *meant);
+  return fmt::format("known sections: {}; docs/glossary.md has our keys by the names of other programs",
+                     fmt::join(names, ", "));
 }
 
 std::string trimmed(const std::string& text) {
@@ -162,6 +168,8 @@ class Loader {
   std::vector<TomlEntry> entries_of_override(const std::string& text, size_t equals) {
     std::string name = trimmed(text.substr(0, equals)), raw = trimmed(text.substr(equals + 1));
     const Key* key = find_key(name);
+    // In sections of another program: the whole name says which key of ours it is.
+    if (!key && !answer_for_foreign_name(name).empty()) return {{.key = name, .value = {raw}}};
     bool quoted = !raw.empty() && std::string_view("\"'[{").find(raw[0]) != std::string_view::npos;
     bool wants_words = key && (key->kind == Kind::text || key->kind == Kind::list);
     if (raw.find('\n') == raw.npos && (quoted || !wants_words)) {

@@ -438,7 +438,9 @@ Machine load_machine(std::string_view name_or_path) {
     std::string meant = did_you_mean(name_or_path, known);
     throw UserError({.place = std::string(name_or_path),
                      .got = "is not a known machine",
-                     .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known, ", ")),
+                     .expected = meant.empty()
+                                     ? fmt::format("a file that ends in .toml, or one of {}", fmt::join(known, ", "))
+                                     : "a file that ends in .toml, or a name that `sextant list machines` prints",
                      .hint = meant.empty() ? "docs/machines.md shows how to describe your own" : meant});
   }
   return parse_machine(read_file(file), file);

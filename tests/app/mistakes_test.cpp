@@ -32,6 +32,16 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"explain " + tiny + " --after freze", {"did you mean freeze?"}},
            {"plan " + tiny + " --machine h100-sxn", {"did you mean h100-sxm?"}},
            {"plan " + tiny + " --machine h100", {"did you mean h100-96-500w, h100-nvl, h100-pcie or h100-sxm?"}},
+           {"plan " + tiny + " --machine H100-SXM", {"did you mean h100-sxm?"}},
+           {"plan " + tiny + " --machine H100", {"did you mean h100-96-500w, h100-nvl, h100-pcie or h100-sxm?"}},
+           {"train " + tiny + " --resume", {"here it is checkpoint.resume: the same command resumes"}},
+           {"train " + tiny + " --lr 1e-3",
+            {"here it is optimizer.lr; keys of the config are given as optimizer.lr=VALUE"}},
+           {"train " + tiny + " gradient_accumulation_steps=4", {"is not a known key", "here it is batch.sequences"}},
+           {"train " + tiny + " train.epochs=3", {"is not a known key", "here it is train.steps: one epoch is"}},
+           {"plan " + tiny + " training.local_batch_size=2", {"here it is batch.microbatch"}},
+           {"plan " + tiny + " zero_optimization.stage=2", {"here it is mesh.zero"}},
+           {"plan " + tiny + " --tensor-model-parallel-size 2", {"here it is mesh.tp"}},
            {"plan " + tiny + " --machine h200 --software megatorn-2021", {"did you mean megatron-2021?"}},
            {"new --preset lama-7b", {"--preset lama-7b", "did you mean llama-7b?"}},
            {"plan " + config_path("tiny-lama.toml"), {"file not found", "did you mean " + tiny + "?"}},
@@ -40,10 +50,10 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"plan model.preset=gpt2", {"file not found", "the config comes first, key=value pairs behind it"}},
            {"list", {"what is required", "machines"}},
            {"train", {"config is required", "TOML"}},
-           {"train " + tiny + " --ranks 0", {"--ranks 0; expected a number from 1 to 16777216"}},
-           {"bench gemm --seconds 0", {"--seconds 0; expected a number from 0.001 to 3600\n"}},
-           {"generate x --prompt", {"generate: --prompt has no value; expected text to go on from"}},
-           {"doctor --burn -3", {"--burn -3; expected a number from 0 to 1000000\n"}}})
+           {"train " + tiny + " --ranks 0", {"--ranks 0; expected a whole number of ranks from 1 to 16777216"}},
+           {"bench gemm --seconds 0", {"--seconds 0; expected a number of seconds from 0.001 to 3600\n"}},
+           {"generate x --prompt", {"generate: --prompt has no value; expected a text\n", "text to go on from"}},
+           {"doctor --burn -3", {"--burn -3; expected a number of seconds from 0 to 1000000\n"}}})
     for (const std::string& words : slip.says) expect_refusal(run_command(slip.command), 2, {words});
 }
 

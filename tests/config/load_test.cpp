@@ -151,7 +151,8 @@ TEST(LoadConfig, UnknownSections) {
             "run.toml:3:2 optimiser: is not a known section\n  hint: did you mean [optimizer]?");
   EXPECT_EQ(complaint_about(with_model("[xyzzy]\nlr = 3\n")),
             "run.toml:3:2 xyzzy: is not a known section\n"
-            "  hint: known sections: model, mesh, pipeline, data, batch, optimizer, train, offload, checkpoint, log");
+            "  hint: known sections: model, mesh, pipeline, data, batch, optimizer, train, offload, checkpoint, log; "
+            "docs/glossary.md has our keys by the names of other programs");
   EXPECT_EQ(complaint_about("model = \"gpt2\"\n", {"model.preset=gpt2"}),
             "run.toml:1:1 model: got \"gpt2\"; expected a section of keys, [model]");
 }

@@ -1,0 +1,15 @@
+// What is wrong with the options of a verb, in words of ours: the option, what was got, what it takes, what it is for.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/error.h"
+
+namespace sextant {
+
+// Fills in `complaint` from CLI11's, about an option of `verb`. Unchanged when the error is of another sort.
+void explain_option_error(const CLI::App& verb, const std::string& verb_words, const CLI::ParseError& error,
+                          Complaint& complaint);
+
+}  // namespace sextant

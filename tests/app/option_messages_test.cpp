@@ -1,0 +1,146 @@
+// Every option of every verb: a value that is missing or bad, and an option that is missing, are answered by the
+// option, what was got, and what it takes. Help pages fit a terminal.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/help_tree.h"
+#include "expectations.h"
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::json;
+
+// All verbs that do something, as `sextant help --json` lists them.
+void append_verbs(const Json& command, std::vector<Json>& verbs) {
+  if (command.at("verbs").empty()) verbs.push_back(command);
+  for (const Json& below : command.at("verbs")) append_verbs(below, verbs);
+}
+std::vector<Json> all_verbs() {
+  std::vector<Json> verbs;
+  append_verbs(Json::parse(run_command("help --json").output), verbs);
+  return verbs;
+}
+
+// As it stands on a command line: "--out", or the name of a positional.
+std::string long_name(const Json& option) {
+  for (const Json& name : option.at("names"))
+    if (name.get<std::string>().starts_with("--")) return name;
+  return option.at("names").at(0);
+}
+
+bool takes_value(const Json& option) {
+  return !option.at("type").is_null() && !option.at("positional").get<bool>();
+}
+
+bool takes_number(const Json& option) {
+  std::string type = option.at("type");
+  return type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT");
+}
+
+TEST(OptionMessages, EveryOptionSaysInWordsWhatItTakes) {
+  size_t options = 0;
+  for (const Json& verb : all_verbs())
+    for (const Json& option : verb.at("options")) {
+      if (option.at("type").is_null()) continue;
+      ++options;
+      const std::string expected = option.at("expected"),
+                        place = verb.at("verb").get<std::string>() + " " + long_name(option);
+      EXPECT_NE(expected, "a value") << place << " needs a row in app/option_values.cpp";
+      EXPECT_FALSE(expected.empty()) << place;
+      if (!option.at("positional").get<bool>()) {
+        EXPECT_NE(expected, option.at("about").get<std::string>()) << place;
+      }
+      EXPECT_EQ(expected.find(" in ["), expected.npos) << place << ": " << expected;
+    }
+  EXPECT_GT(options, 200u);
+}
+
+TEST(OptionMessages, AMissingValue) {
+  for (const Json& verb : all_verbs())
+    for (const Json& option : verb.at("options")) {
+      if (!takes_value(option) || option.at("value_optional").get<bool>()) continue;
+      const std::string words = verb.at("verb"), name = long_name(option), expected = option.at("expected");
+      expect_refusal(run_command(words + " " + name), 2,
+                     {fmt::format("sextant: {}: {} has no value; expected {}\n", words, name, expected)});
+    }
+}
+
+TEST(OptionMessages, ABadValue) {
+  size_t tried = 0;
+  for (const Json& verb : all_verbs())
+    for (const Json& option : verb.at("options")) {
+      if (!takes_value(option)) continue;
+      bool word = option.contains("one_of");
+      if (!word && !takes_number(option)) continue;  // free text is judged by the verb
+      const std::string words = verb.at("verb"), name = long_name(option), expected = option.at("expected");
+      for (const char* value : {"3x", "99999999999999999999999"}) {
+        if (option.at("type").get<std::string>().starts_with("FLOAT") && std::string(value) != "3x") continue;
+        const std::string shown = word ? fmt::format("'{}'", value) : value;
+        expect_refusal(run_command(fmt::format("{} {} {}", words, name, value)), 2,
+                       {fmt::format("sextant: {}: {} {}; expected {}\n", words, name, shown, expected)});
+        ++tried;
+      }
+    }
+  EXPECT_GT(tried, 150u);
+}
+
+TEST(OptionMessages, AMissingOption) {
+  for (const Json& verb : all_verbs()) {
+    const std::string words = verb.at("verb");
+    for (const Json& missing : verb.at("options")) {
+      if (!missing.at("required").get<bool>()) continue;
+      std::string line = words;
+      bool above_positional = false;  // a positional behind the missing one would take its place
+      for (const Json& other : verb.at("options")) {
+        if (other == missing || !other.at("required").get<bool>()) continue;
+        if (other.at("positional").get<bool>() && missing.at("positional").get<bool>()) above_positional = true;
+        std::string value = other.contains("one_of") ? other.at("one_of").at(0).get<std::string>()
+                            : takes_number(other)    ? "1"
+                                                     : "x";
+        line += other.at("positional").get<bool>() ? " " + value : fmt::format(" {} {}", long_name(other), value);
+      }
+      if (above_positional) line = words;
+      const std::string name = long_name(missing), expected = missing.at("expected");
+      Outcome outcome = run_command(line);
+      EXPECT_EQ(outcome.code, 2) << line;
+      if (above_positional && outcome.output.find(name + " is required") == outcome.output.npos) continue;
+      expect_words(outcome.output, {fmt::format("sextant: {}: {} is required; expected {}\n", words, name, expected)});
+    }
+  }
+}
+
+TEST(OptionMessages, MessagesInFull) {
+  for (const auto& [command, says] : std::vector<std::pair<std::string, std::string>>{
+           {"ask devices gpt2 --machine h200 --tokens 1B",
+            "--days is required; expected a number of days from 0.000001"},
+           {"ask largest --machine h200",
+            "--devices is required; expected a whole number of devices from 1 to 1048576"},
+           {"plan x --trace", "--trace has no value; expected the name of a file to write"},
+           {"generate x --temperature 3x", "--temperature 3x; expected a number"},
+           {"train x --json=0", "--json has a value; expected --json alone"},
+           {"compare x", "directories: 1 given; expected at least 2"},
+           {"doctor --seed 3", "--seed is given without --burn; expected --burn as well"},
+           {"list schedules -q -v", "is given with"}})
+    expect_refusal(run_command(command), 2, {says});
+}
+
+size_t columns(const std::string& line) {
+  return static_cast<size_t>(std::ranges::count_if(line, [](unsigned char c) { return (c & 0xc0) != 0x80; }));
+}
+
+TEST(HelpPages, FitAHundredColumns) {
+  for (const HelpPage& page : help_tree()) {
+    std::istringstream text(run_command(page.words + " --help").output);
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_LE(columns(line), 100u) << page.words << ": " << line;
+      EXPECT_EQ(line.find("INT"), line.npos) << page.words << ": " << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sextant
