@@ -69,7 +69,7 @@ struct GenerateArguments {
   int64_t threads = 0;
   std::vector<std::string> stop;
   int64_t check_stories = 0;  // sentences to write and check against the stories' grammar
-  std::string device = "cpu";
+  std::string device = "auto";
   Verbosity verbosity = Verbosity::usual;
   bool json = false;
 };
