@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/device_state_check.h"
 #include "exec/executor.h"
 #include "exec/host_pages.h"
 #include "exec/nvme_file.h"
@@ -28,6 +29,7 @@ class CudaArena final : public Arena {
   std::byte* data() const { return data_; }
   std::byte* host_data() const { return host_pages_.data(); }
   NvmeFile* file() const { return file_.get(); }  // null where nothing is kept in one
+  DeviceChecksums& checksums() { return checksums_; }
 
  private:
   void allocate_on_device();
@@ -38,6 +40,7 @@ class CudaArena final : public Arena {
   std::byte* data_ = nullptr;
   int64_t bytes_;
   HostPages host_pages_;
+  DeviceChecksums checksums_;
 };
 
 }  // namespace sextant

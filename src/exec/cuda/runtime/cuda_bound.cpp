@@ -12,6 +12,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cuda/gemm/gemm_check.h"
 #include "exec/cuda/runtime/check.h"
+#include "exec/cuda/runtime/device_state_check.h"
 #include "exec/cuda/runtime/fault_mailbox.h"
 #include "exec/cuda/runtime/fill.h"
 #include "exec/cuda/runtime/host_exchange.h"
@@ -113,6 +114,7 @@ class CudaBound final : public Bound {
         rank_(parts.rank),
         wires_(parts.wires),
         addresses_(program, parts.rank, arena.data(), arena.host_data()),
+        states_(program, addresses_, arena.checksums()),
         file_(arena.file()),
         host_window_(arena.host_data() ? arena.host_data() + program.host_arena.persistent : nullptr),
         host_team_(parts.host_team),
@@ -211,7 +213,7 @@ class CudaBound final : public Bound {
     if (value.space == MemorySpace::nvme)
       return settled_file().read(destination, file_place(value, destination.size(), offset));
     exchange_.receive(destination, addresses_.place(value, destination.size(), offset, 0));
-    failure_.rethrow();  // nothing is read behind a step that has failed
+    rethrow();  // nothing is read behind a step that has failed
   }
   void read_all(std::span<const Value* const> values, std::span<std::byte> destination) const override {
     const bool in_memory = std::ranges::none_of(values, [](const Value* value) {
@@ -225,7 +227,7 @@ class CudaBound final : public Bound {
       pieces.push_back({addresses_.place(*value, static_cast<size_t>(bytes), 0, 0), bytes});
     }
     exchange_.receive_all(destination, pieces);
-    failure_.rethrow();
+    rethrow();
   }
   void draw(const Value& value, const DrawnPiece& piece) override {
     device_.use();
@@ -236,11 +238,32 @@ class CudaBound final : public Bound {
   int64_t fetch(const Value& scalar) override { return exchange_.fetch(addresses_.place(scalar, sizeof(float), 0, 0)); }
   float collect(int64_t ticket) override {
     float number = exchange_.collect(ticket);
-    failure_.rethrow();
+    rethrow();
     return number;
   }
 
+  void record_checksums() override {
+    device_.use();
+    BUG_IF(!states_.has_checksums() && !graphs_.empty(), "{} has run without checksums", program_.name);
+    states_.record_all(stream_);
+  }
+  bool has_checksums() const override { return states_.has_checksums(); }
+  void verify_checksums() const override {
+    if (!states_.has_checksums()) return;
+    device_.use();
+    check_cuda(cudaStreamSynchronize(comm_stream_), "checksums of states");
+    states_.verify_all(stream_);
+    check_cuda(cudaStreamSynchronize(stream_), "checksums of states");
+    rethrow();
+  }
+
  private:
+  // What the host learns of work that the device has done: that of the host in between, and comparisons.
+  void rethrow() const {
+    failure_.rethrow();
+    states_.rethrow(rank_, wires_ ? wires_->transport().here() : "");
+  }
+
   int64_t file_place(const Value& value, size_t bytes, int64_t offset) const {
     return addresses_.place_in_file(value, bytes, offset);
   }
@@ -384,18 +407,23 @@ class CudaBound final : public Bound {
   void launch(const Pass& pass, size_t at, size_t count, cudaStream_t stream) {
     BoundOp& op = op_of(pass.steps[at]);
     if (op.place) wires_->transport().rank_status().arrive(op.place);
+    states_.verify_before(pass.steps.subspan(at, count), stream);
     if (op.on_host) {
       check_cuda(cudaLaunchHostFunc(stream, HostRun::run, op.on_host.get()), op.op->path);
     } else if (op.kernel->launch_all) {
       std::vector<CudaCall> calls;
       for (size_t i = at; i < at + count; ++i) calls.push_back(call_of(pass.steps[i], pass, stream));
-      op.kernel->launch_all(calls);
+      if (states_.summed_launch(pass.steps[at]))
+        states_.launch_summed(pass.steps.subspan(at, count), calls);
+      else
+        op.kernel->launch_all(calls);
     } else {
       CudaCall call = call_of(pass.steps[at], pass, stream);
       std::optional<DeviceGemmCheck> check = check_of(pass.steps[at].op);
       if (check) call.check = &*check;
       op.prepared ? op.prepared->launch(call) : op.kernel->launch(call);
     }
+    states_.record_after(pass.steps.subspan(at, count), stream);
     check_cuda(cudaGetLastError(), op.op->path);
   }
 
@@ -587,6 +615,7 @@ class CudaBound final : public Bound {
   int rank_;
   CudaWires* wires_;
   Addresses addresses_;
+  DeviceStateCheck states_;
   NvmeFile* file_;          // null where the Program keeps nothing in one
   std::byte* host_window_;  // of the host's arena, behind what it keeps
   HostFailure failure_;
