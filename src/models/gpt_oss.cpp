@@ -44,7 +44,7 @@ ModelSpec read(HfReader& reader) {
     spec.rope_scaling = default_scaling();
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   spec.qkv_bias = spec.out_bias = reader.flag("attention_bias", true);
-  spec.window = reader.integer("sliding_window", 128);
+  spec.window = read_window(reader, 128);
   spec.full_attention_every = 2;
   if (reader.has("layer_types")) read_layer_types(reader, spec);
   spec.experts = read_experts(reader, kKeys, {.count = 128, .per_token = 4, .ffn = spec.ffn, .balance_loss = 0.001});

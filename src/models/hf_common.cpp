@@ -225,33 +225,73 @@ std::string_view hf_activation_of(const ModelSpec& spec) {
   return hf_names_of(activation_of(spec)).front();
 }
 
-void read_windows(HfReader& reader, ModelSpec& spec) {
-  if (!reader.flag("use_sliding_window", false)) return;
-  spec.window = reader.integer("sliding_window", 4096);
-  spec.full_attention_first = std::min(reader.integer("max_window_layers", 28), spec.layers);
-  if (reader.has("layer_types")) read_layer_types(reader, spec);
+int64_t read_window(HfReader& reader, int64_t otherwise) {
+  constexpr std::string_view kKey = "sliding_window";
+  if (reader.names(kKey) && !reader.has(kKey)) return 0;
+  int64_t window = reader.integer(kKey, otherwise);
+  if (window == 0 && reader.has_integer(kKey))
+    reader.complain(kKey, "got 0: no token would see any", "an integer of at least 1, or null for no window");
+  return window;
+}
+
+namespace {
+
+constexpr std::string_view kSliding = "sliding_attention", kFull = "full_attention";
+
+// The first layers, or every n-th one, where the fields for that can say it; else a list.
+void set_full_attention_layers(ModelSpec& spec, const std::vector<std::string>& types) {
+  spec.full_attention_first = spec.full_attention_every = 0;
+  spec.full_attention_layers.clear();
+  auto first_with_window = std::ranges::find(types, kSliding), first_full = std::ranges::find(types, kFull);
+  spec.full_attention_first = first_with_window - types.begin();
+  if (layer_types_of(spec) == types) return;
+  spec.full_attention_first = 0;
+  spec.full_attention_every = first_full - types.begin() + 1;
+  if (layer_types_of(spec) == types) return;
+  spec.full_attention_every = 0;
+  for (size_t layer = 0; layer < types.size(); ++layer)
+    if (types[layer] == kFull) spec.full_attention_layers.push_back(static_cast<int64_t>(layer));
+}
+
+}  // namespace
+
+void read_windows(HfReader& reader, ModelSpec& spec, WindowLayers otherwise) {
+  bool used = reader.flag("use_sliding_window", false);
+  int64_t window = used ? read_window(reader, 4096) : 0;
+  std::vector<std::string> types = reader.texts("layer_types");
+  bool lists_sliding = std::ranges::find(types, kSliding) != types.end();
+  bool alternates = otherwise == WindowLayers::every_other_of_first;
+  // transformers refuses these, or computes masks through which no token sees any.
+  if (lists_sliding && !used)
+    reader.complain("use_sliding_window", "is false, but layer_types has sliding_attention", "true");
+  if (used && window == 0 && !reader.has("sliding_window") && (lists_sliding || alternates))
+    reader.complain("sliding_window", "is null, but use_sliding_window is true", "an integer of at least 1");
+  if (window == 0) return;
+  spec.window = window;
+  if (reader.has("layer_types")) return read_layer_types(reader, spec);
+  int64_t boundary = std::min(reader.integer("max_window_layers", 28), spec.layers);
+  if (!alternates) {
+    spec.full_attention_first = boundary;
+    return;
+  }
+  std::vector<std::string> ours;
+  for (int64_t layer = 0; layer < std::min(spec.layers, kMaxLayers); ++layer)
+    ours.emplace_back(layer % 2 == 0 && layer < boundary ? kSliding : kFull);
+  set_full_attention_layers(spec, ours);
 }
 
 void read_layer_types(HfReader& reader, ModelSpec& spec) {
   std::vector<std::string> types = reader.texts("layer_types");
-  spec.full_attention_first = spec.full_attention_every = 0;
-  auto matches = [&] { return types == layer_types_of(spec); };
-  if (matches()) return;
-  // All in front see all, or every n-th does: there are no other models.
-  while (spec.full_attention_first < spec.layers && !matches()) ++spec.full_attention_first;
-  if (matches()) return;
-  spec.full_attention_first = 0;
-  while (spec.full_attention_every <= spec.layers && !matches()) ++spec.full_attention_every;
-  if (matches()) return;
-  spec.full_attention_every = 0;
-  reader.complain("layer_types", "layers with full attention that neither come first nor follow at one interval",
+  bool known = std::ranges::all_of(types, [](const std::string& type) { return type == kSliding || type == kFull; });
+  if (known && static_cast<int64_t>(types.size()) == spec.layers) return set_full_attention_layers(spec, types);
+  reader.complain("layer_types", known ? fmt::format("a list of {} entries", types.size()) : "other kinds of attention",
                   fmt::format("{} times sliding_attention or full_attention", spec.layers));
 }
 
 std::vector<std::string> layer_types_of(const ModelSpec& spec) {
   std::vector<std::string> types;
   for (int64_t layer = 0; layer < std::min(spec.layers, kMaxLayers); ++layer)
-    types.emplace_back(window_of_layer(spec, layer) > 0 ? "sliding_attention" : "full_attention");
+    types.emplace_back(window_of_layer(spec, layer) > 0 ? kSliding : kFull);
   return types;
 }
 

@@ -48,8 +48,15 @@ void check_biases(const ModelSpec& spec, std::vector<SpecProblem>& problems);
 Activation read_activation(HfReader& reader, std::string_view key, Activation otherwise);
 std::string_view hf_activation_of(const ModelSpec& spec);
 
-// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen 2 and 3 have them.
-void read_windows(HfReader& reader, ModelSpec& spec);
+// sliding_window: `otherwise` where the file does not name it, 0 where it says null, which is no window.
+int64_t read_window(HfReader& reader, int64_t otherwise);
+// Which layers of the first max_window_layers, or after them, have the window where a file has no layer_types.
+enum class WindowLayers : uint8_t {
+  after_first,           // all after them: Qwen 2 and 3
+  every_other_of_first,  // of them, the first and every other one: Qwen 2 with experts
+};
+// use_sliding_window, sliding_window, max_window_layers and layer_types.
+void read_windows(HfReader& reader, ModelSpec& spec, WindowLayers otherwise);
 // layer_types alone, of a model with a window.
 void read_layer_types(HfReader& reader, ModelSpec& spec);
 void write_windows(const ModelSpec& spec, nlohmann::json& out);

@@ -55,7 +55,9 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (spec.window > 0 && spec.out_bias && !spec.qk_norm)
     problems.push_back(
         {{"window", "out_bias"}, "window is given beside out_bias", "one of the two: no model type has both"});
-  if (type == "mistral" && (spec.full_attention_first > 0 || spec.full_attention_every > 0))
+  bool has_full_layers =
+      spec.full_attention_first > 0 || spec.full_attention_every > 0 || !spec.full_attention_layers.empty();
+  if (type == "mistral" && has_full_layers)
     problems.push_back({{"full_attention_first", "full_attention_every"},
                         "Mistral has the window in every layer",
                         "0, or Qwen 2's qkv_bias or Qwen 3's qk_norm"});
@@ -77,15 +79,14 @@ ModelSpec read_llama(HfReader& reader) {
 ModelSpec read_mistral(HfReader& reader) {
   ModelSpec spec = read_any(reader, {.max_seq = 131072, .kv_heads = 8});
   spec.hf_type = "mistral";
-  constexpr int64_t kWindow = 4096;  // where a file does not name one, which is not the same as null
-  spec.window = reader.integer("sliding_window", reader.names("sliding_window") ? 0 : kWindow);
+  spec.window = read_window(reader, 4096);
   return spec;
 }
 
 ModelSpec read_qwen2(HfReader& reader) {
   ModelSpec spec = read_any(reader, {.max_seq = 32768});
   spec.qkv_bias = true;
-  read_windows(reader, spec);
+  read_windows(reader, spec, WindowLayers::after_first);
   return spec;
 }
 
@@ -93,7 +94,7 @@ ModelSpec read_qwen3(HfReader& reader) {
   ModelSpec spec = read_any(reader, {.max_seq = 32768, .head_dim = 128});
   spec.qk_norm = true;
   read_biases(reader, spec, MlpBias::no_key);
-  read_windows(reader, spec);
+  read_windows(reader, spec, WindowLayers::after_first);
   return spec;
 }
 

@@ -27,7 +27,7 @@ ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 131072, .kv_heads = 8, .norm_eps = 1e-5, .rope_theta = 1e6});
   read_rope(reader, spec, RopePart::whole);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
-  spec.window = reader.integer("sliding_window", 0);
+  spec.window = read_window(reader, 0);
   spec.experts = read_experts(reader, kKeys, {.count = 8, .per_token = 2, .ffn = spec.ffn, .balance_loss = 0.001});
   if (double noise = reader.number("router_jitter_noise", 0); noise != 0)
     reader.complain("router_jitter_noise", fmt::format("{}: noise in front of the router is not implemented", noise),

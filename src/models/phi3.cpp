@@ -27,7 +27,7 @@ ModelSpec read(HfReader& reader) {
   if (spec.rope_scaling && spec.rope_scaling->type != RopeType::longrope)
     reader.complain("rope_scaling", fmt::format("the type {} is not supported", name_of(spec.rope_scaling->type)),
                     "longrope, the only one that Phi-3 has");
-  spec.window = reader.integer("sliding_window", 0);
+  spec.window = read_window(reader, 0);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   reader.only("attention_bias", false);
   return spec;

@@ -37,7 +37,7 @@ ModelSpec read(HfReader& reader) {
   read_rope(reader, spec, RopePart::whole);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   spec.qkv_bias = reader.flag("qkv_bias", true);
-  read_windows(reader, spec);
+  read_windows(reader, spec, WindowLayers::every_other_of_first);
   spec.experts = read_experts(
       reader, kKeys,
       {.count = 60, .per_token = 4, .ffn = 1408, .normalise = false, .balance_loss = 0.001, .shared_ffn = 5632});

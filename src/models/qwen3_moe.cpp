@@ -31,7 +31,7 @@ ModelSpec read(HfReader& reader) {
   read_rope(reader, spec, RopePart::whole);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   read_biases(reader, spec, MlpBias::no_key);
-  if (reader.flag("use_sliding_window", false)) spec.window = reader.integer("sliding_window", 4096);
+  if (reader.flag("use_sliding_window", false)) spec.window = read_window(reader, 4096);
   spec.experts = read_experts(reader, kKeys,
                               {.count = 128, .per_token = 8, .ffn = 768, .normalise = false, .balance_loss = 0.001});
   return spec;

@@ -19,6 +19,7 @@ int64_t default_ffn(std::string_view architecture, int64_t hidden) {
 int64_t window_of_layer(const ModelSpec& spec, int64_t layer) {
   if (layer < spec.full_attention_first) return 0;
   if (spec.full_attention_every > 0 && (layer + 1) % spec.full_attention_every == 0) return 0;
+  if (std::ranges::binary_search(spec.full_attention_layers, layer)) return 0;
   return spec.window;
 }
 
@@ -346,7 +347,8 @@ constexpr OptionalField kOptionalFields[] = {
     {"qk_norm", "has no norm of heads", [](const ModelSpec& s) { return s.qk_norm; }},
     {"window", "has no window", [](const ModelSpec& s) { return s.window > 0; }},
     {"full_attention_first", "has no window", [](const ModelSpec& s) { return s.full_attention_first > 0; }},
-    {"full_attention_every", "has no window", [](const ModelSpec& s) { return s.full_attention_every > 0; }},
+    {"full_attention_every", "has no window",
+     [](const ModelSpec& s) { return s.full_attention_every > 0 || !s.full_attention_layers.empty(); }},
     {"attention_chunk", "has no chunks of attention", [](const ModelSpec& s) { return s.attention_chunk > 0; }},
     {"temperature_positions", "has no temperature of attention",
      [](const ModelSpec& s) { return s.temperature_positions > 0; }},

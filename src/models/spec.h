@@ -144,7 +144,8 @@ struct ModelSpec {
   int64_t window = 0;                // a token sees so many at most (Mistral 7B v0.1); 0 = all
   int64_t full_attention_first = 0;  // of layers with a window, those in front that see all (Qwen 2)
   int64_t full_attention_every = 0;  // every n-th layer sees all (Gemma 2: 2); 0 = none
-  int64_t attention_chunk = 0;       // in layers with RoPE a token sees those of its chunk (Llama 4); 0 = all
+  std::vector<int64_t> full_attention_layers;  // layers that see all in any case, ascending
+  int64_t attention_chunk = 0;                 // in layers with RoPE a token sees those of its chunk (Llama 4); 0 = all
   int64_t temperature_positions =
       0;  // in layers without RoPE queries grow every so many positions (Llama 4); 0 = never
   double temperature_strength = 0.1;   // by which: 1 + this·ln(1 + steps so far)

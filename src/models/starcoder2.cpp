@@ -30,7 +30,7 @@ ModelSpec read(HfReader& reader) {
   spec.norm_eps = reader.number("norm_epsilon", 1e-5);
   spec.init_std = reader.number("initializer_range", 0.018042);
   read_rope(reader, spec, RopePart::whole);
-  spec.window = reader.integer("sliding_window", 0);
+  spec.window = read_window(reader, 0);
   reader.only_one_of("hidden_act", "gelu_pytorch_tanh", {"gelu_pytorch_tanh", "gelu_new"});  // the same formula
   reader.only_one_of("norm_type", "layer_norm", {"layer_norm"});
   reader.only_one_of("mlp_type", "default", {"default"});

@@ -190,7 +190,7 @@ TEST(HfConfig, GptOssMayBeInMxfp4) {
             std::string::npos)
       << complaint_about(config.dump());
   config["swiglu_limit"] = 7;
-  config["layer_types"][3] = "sliding_attention";
+  config["layer_types"][3] = "chunked_attention";
   EXPECT_NE(complaint_about(config.dump()).find("layer_types"), std::string::npos);
 }
 

@@ -294,12 +294,11 @@ TEST(LiveParity, TransformersAgreesOnFreshTokens) {
   for (const fs::path& file : files) fs::remove_all(file);
 }
 
-// Models with experts at the edges of their configs, as transformers writes them.
-TEST(LiveParity, ExpertVariants) {
-  if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
+// The directories that a script of tests/peers writes, and what transformers makes of them, against ours.
+void compare_variants(std::string_view script, int least) {
   fs::path out = fs::temp_directory_path() / fmt::format("sextant-variants-{}", ::getpid());
-  std::string script = std::string(checkout::kSources) + "/tests/peers/expert_variants.py";
-  ASSERT_EQ(std::system(fmt::format("{} {} {}", kPeer.string(), script, out.string()).c_str()), 0);
+  std::string path = fmt::format("{}/tests/peers/{}", checkout::kSources, script);
+  ASSERT_EQ(std::system(fmt::format("{} {} {}", kPeer.string(), path, out.string()).c_str()), 0);
   int compared = 0;
   for (const auto& entry : fs::directory_iterator(out)) {
     SCOPED_TRACE(entry.path().filename().string());
@@ -310,8 +309,20 @@ TEST(LiveParity, ExpertVariants) {
     EXPECT_LE(distance(cached_logits(entry.path(), batch, 1).values, logits), 1e-5 * norm(logits));
     ++compared;
   }
-  EXPECT_GE(compared, 50);
+  EXPECT_GE(compared, least);
   fs::remove_all(out);
+}
+
+// Models with experts at the edges of their configs, as transformers writes them.
+TEST(LiveParity, ExpertVariants) {
+  if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
+  compare_variants("expert_variants.py", 50);
+}
+
+// Models with windows whose config.json leaves open which layers have them.
+TEST(LiveParity, WindowVariants) {
+  if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
+  compare_variants("window_variants.py", 8);
 }
 
 }  // namespace
