@@ -244,9 +244,10 @@ class Partition {
   bool available(ValueId id) const {
     switch (graph_[id].kind) {
       case ValueKind::feed:
-      case ValueKind::state:
       case ValueKind::cache:
         return true;
+      case ValueKind::state:  // those of no weight are every rank's
+        return graph_[id].of == kNoValue || is_owner(graph_[id].of);
       case ValueKind::low_bits:
         return is_owner(graph_[id].of);
       case ValueKind::parameter:
