@@ -95,6 +95,11 @@ class Browser:
     def open(self, url):
         self.call("Page.navigate", url=url)
 
+    def leave(self):
+        """The page, and with it its connections."""
+        self.open("about:blank")
+        self.wait_for("location.href === 'about:blank'")
+
     def value(self, expression):
         """Of a JavaScript expression, promises awaited."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

@@ -43,7 +43,11 @@ def write_run(folder, name, steps, shift, experts=0):
 
 
 class Server:
-    def __init__(self, sextant, *arguments):
+    """Ends once the page has left it: a connection that waits to be accepted by a server that ends is reset, and the
+    browser would report that."""
+
+    def __init__(self, sextant, *arguments, browser=None):
+        self.browser = browser
         self.process = subprocess.Popen([sextant, "watch", *map(str, arguments), "--port", "0", "--json", "--stop-after", "300"],
                                         stdout=subprocess.PIPE, text=True)
         text = ""
@@ -54,7 +58,9 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, error, *_):
+        if self.browser and error is None:
+            self.browser.leave()
         self.process.terminate()
         assert self.process.wait(20) == 0, "watch did not end well"
 
@@ -230,7 +236,7 @@ def check_work(browser, url):
 def check_training(browser, sextant, folder):
     run = folder / "live"
     config = pathlib.Path(__file__).parents[2] / "configs/tiny-llama.toml"
-    with Server(sextant, folder) as server:
+    with Server(sextant, folder, browser=browser) as server:
         browser.open(server.url)
         browser.wait_for("document.documentElement?.dataset.ready === '1'")
         training = subprocess.Popen([sextant, "train", config, "--out", run, "train.steps=400", "train.threads=1", "optimizer.warmup=0",
@@ -265,12 +271,12 @@ def main():
         write_run(folder, names[0], 1000, 0)
         write_run(folder, names[1], 900, 0.2)
         write_run(folder, names[2], 1000, 0.1, experts=6)
-        with Server(arguments.sextant, folder) as server:
+        with Server(arguments.sextant, folder, browser=browser) as server:
             check_page(browser, server.url, names)
             check_zoom(browser)
             check_controls(browser, names)
             check_looks(browser, server.url, arguments.screenshots)
-        with Server(arguments.sextant, folder, "--host", "127.0.0.1") as server:
+        with Server(arguments.sextant, folder, "--host", "127.0.0.1", browser=browser) as server:
             assert "?token=" in server.url, server.url
             check_page(browser, server.url, names)
         page = pathlib.Path(place) / "page.html"
@@ -280,7 +286,7 @@ def main():
         many = pathlib.Path(place) / "many"
         for number in range(20):
             write_run(many, f"run-{number:02}", 1000, 0.02 * number)
-        with Server(arguments.sextant, many) as server:
+        with Server(arguments.sextant, many, browser=browser) as server:
             check_work(browser, server.url)
         live = pathlib.Path(place) / "training"
         live.mkdir()
