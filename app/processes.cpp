@@ -14,10 +14,10 @@ namespace sextant {
 namespace {
 
 // A rank thread that does not come back holds on to memory that unwinding would free: the process goes as it stands.
-void end_process(const std::string& why) {
+void end_process(const std::string& why, ExitCode code) {
   fmt::print(stderr, "sextant: {}\n  a rank did not come back; the process ends without it\n", why);
   std::fflush(nullptr);
-  std::_Exit(number_of(ExitCode::rank_lost));
+  std::_Exit(number_of(code));
 }
 
 }  // namespace

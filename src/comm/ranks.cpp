@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds kPatience{500};
 struct Failure {
   std::exception_ptr error;
   std::string what;
+  ExitCode code;
   std::string place;  // "rank 2 in step 7, F 0 3, at …"
 };
 
@@ -47,6 +48,11 @@ class RankOutcomes {
     auto all = [this] { return missing_ == 0; };
     changed_.wait(lock, [&] { return all() || (patience && (cause_ || echo_)); });
     return all() || changed_.wait_for(lock, *patience, all);
+  }
+
+  ExitCode code() {
+    std::lock_guard lock(mutex_);
+    return cause_ ? cause_->code : echo_->code;  // an echo has the code of its cause
   }
 
   std::string text() {
@@ -84,9 +90,9 @@ void run_one(const RankContext& context, const Work& work, RankOutcomes& home) {
   try {
     work(context);
   } catch (const RunEnded& error) {
-    home.was_ended({std::current_exception(), error.what(), transport.here()});
+    home.was_ended({std::current_exception(), error.what(), error.exit_code(), transport.here()});
   } catch (const std::exception& error) {
-    home.failed({std::current_exception(), error.what(), transport.here()});
+    home.failed({std::current_exception(), error.what(), exit_code_of(error), transport.here()});
     transport.abort(fmt::format("{} failed: {}", transport.here(), error.what()), exit_code_of(error));
   }
   home.back();
@@ -107,7 +113,8 @@ void run_threads(const Launch& launch, const RankTeam& team, const Work& work) {
           context, [](const RankContext&) { throw; }, home);
     }
   }
-  if (!home.all_are_back(launch.end_process ? std::optional(kPatience) : std::nullopt)) launch.end_process(home.text());
+  if (!home.all_are_back(launch.end_process ? std::optional(kPatience) : std::nullopt))
+    launch.end_process(home.text(), home.code());
   for (std::thread& thread : threads) thread.join();
   home.rethrow();
 }

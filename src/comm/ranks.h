@@ -16,8 +16,8 @@ struct Launch {
   int ranks_on_host = 1;         // with `process`
   int cores = 1;                 // this rank's share of them, with `process`
   // When the run has failed and a rank still does not come back, nothing can be cleaned up any more: this must end the
-  // process. Without it the rank is waited for.
-  std::function<void(const std::string& why)> end_process;
+  // process, with the code of the failure that came first. Without it the rank is waited for.
+  std::function<void(const std::string& why, ExitCode code)> end_process;
 
   bool leads() const { return !process || process->rank() == 0; }  // holds rank 0
 };
