@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interruptions.h"
+#include "base/path_error.h"
 #include "base/temporary_name.h"
 #include "base/units.h"
 
@@ -42,9 +44,7 @@ class Descriptor {
 [[noreturn]] void cannot_read(const fs::path& path) {
   if (errno == ENOENT) throw UserError({.place = path.string(), .got = "file not found"});
   if (errno == EISDIR) throw UserError({.place = path.string(), .got = "is a directory", .expected = "a file"});
-  throw UserError({.place = path.string(),
-                   .got = fmt::format("cannot read: {}", std::strerror(errno)),
-                   .expected = "a readable file"});
+  throw_unreadable(path, errno, "a readable file");
 }
 
 struct stat status_of(const fs::path& path, int fd) {
@@ -91,12 +91,14 @@ std::string read_file(const fs::path& path) {
   struct stat info = status_of(path, file.get());
   std::string content(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0, '\0');
   size_t done = 0;
+  Interruptions interruptions;
   // Files of /proc and pipes report size 0, so read on until the end rather than until the size.
   for (;;) {
     if (done == content.size()) content.resize(content.size() + 4096);
     ssize_t n = ::read(file.get(), content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && interruptions.may_try_again()) continue;
     if (n < 0) cannot_read(path);
+    interruptions.passed();
     if (n == 0) break;
     done += static_cast<size_t>(n);
     if (S_ISFIFO(info.st_mode) && done > kMostFromPipe)
@@ -125,10 +127,12 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   {
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!file.open()) fail("cannot create");
+    Interruptions interruptions;
     while (!content.empty()) {
       ssize_t n = ::write(file.get(), content.data(), content.size());
-      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && interruptions.may_try_again()) continue;
       if (n < 0) fail("cannot write");
+      interruptions.passed();
       content.remove_prefix(static_cast<size_t>(n));
     }
     if (::fsync(file.get()) != 0) fail("cannot flush to disk");

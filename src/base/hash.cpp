@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interruptions.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -41,17 +43,15 @@ uint64_t ContentHash::value() const {
 
 uint64_t hash_file(const std::filesystem::path& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    throw UserError({.place = path.string(),
-                     .got = fmt::format("cannot read: {}", std::strerror(errno)),
-                     .expected = "a readable file"});
+  if (fd < 0) throw_unreadable(path, errno, "a readable file");
   std::unique_ptr<int, void (*)(int*)> close_at_end(&fd, [](int* opened) { ::close(*opened); });
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   ContentHash hash;
   std::vector<std::byte> piece(size_t{1} << 20);
-  for (;;) {
-    ssize_t n = ::read(fd, piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) continue;
+  for (Interruptions interruptions;; interruptions.passed()) {
+    ssize_t n = 0;
+    do n = ::read(fd, piece.data(), piece.size());
+    while (n < 0 && interruptions.may_try_again());
     if (n < 0) throw RunError(path.string(), fmt::format("cannot read: {}", std::strerror(errno)));
     if (n == 0) return hash.value();
     hash.add(std::span(piece).first(static_cast<size_t>(n)));

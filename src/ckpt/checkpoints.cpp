@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -21,6 +22,17 @@ std::optional<int64_t> step_of(std::string_view name) {
   auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
   return step;
+}
+
+// One that cannot be looked at may well be there: a run must not go on from an older one for that.
+bool is_checkpoint(const fs::path& path, std::string_view witness) {
+  std::error_code error;
+  bool is_directory = fs::is_directory(fs::symlink_status(path, error));
+  require_looked_at(path, error);
+  if (!is_directory) return false;
+  bool holds_witness = fs::exists(path / witness, error);
+  require_looked_at(path / witness, error);
+  return holds_witness;
 }
 
 }  // namespace
@@ -41,15 +53,10 @@ std::vector<Checkpoint> list_checkpoints(const fs::path& run, std::string_view w
   if (error == std::errc::no_such_file_or_directory) return found;
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     std::optional<int64_t> step = step_of(at->path().filename().string());
-    std::error_code ignored;
     // A link is not followed: what it points to is no checkpoint of this run, and is not ours to prune.
-    if (step && fs::is_directory(at->symlink_status(ignored)) && fs::exists(at->path() / witness, ignored))
-      found.push_back({*step, at->path()});
+    if (step && is_checkpoint(at->path(), witness)) found.push_back({*step, at->path()});
   }
-  if (error)
-    throw UserError({.place = run.string(),
-                     .got = fmt::format("cannot be read: {}", error.message()),
-                     .expected = "the directory of a run"});
+  if (error) throw_unreadable(run, error.value(), "the directory of a run");
   std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
   return found;
 }

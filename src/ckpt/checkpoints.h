@@ -19,7 +19,8 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& run, int64_t 
 std::optional<int64_t> step_of_checkpoint(
     const std::filesystem::path& checkpoint);  // by its name; nothing for another name
 
-// Oldest first. None when the run directory does not exist; UserError when it cannot be read.
+// Oldest first. None when the run directory does not exist; UserError when it is none, RunError when it
+// cannot be read this time.
 std::vector<Checkpoint> list_checkpoints(const std::filesystem::path& run, std::string_view witness = "");
 std::optional<Checkpoint> latest_checkpoint(const std::filesystem::path& run, std::string_view witness = "");
 

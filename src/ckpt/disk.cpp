@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/interruptions.h"
 
 namespace sextant {
 
@@ -31,9 +32,11 @@ std::string_view hint_for(int error) {
 }
 
 void reserve(const std::filesystem::path& path, int fd, int64_t size) {
+  Interruptions interruptions;
   while (::fallocate(fd, 0, 0, size) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // then a full disk shows while writing
+    if (interruptions.may_try_again()) continue;
+    // Then a full disk shows while writing. A large reservation is interrupted as a whole, and begun anew.
+    if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR) return;
     throw_disk_error(path, fmt::format("cannot reserve {} bytes", size), errno);
   }
 }
@@ -58,10 +61,12 @@ OutputFile::OutputFile(std::filesystem::path path, int64_t size, Creation creati
 }
 
 void OutputFile::write_at(int64_t offset, std::span<const std::byte> bytes) {
+  Interruptions interruptions;
   while (!bytes.empty()) {
     ssize_t n = ::pwrite(file_.get(), bytes.data(), bytes.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && interruptions.may_try_again()) continue;
     if (n < 0) throw_disk_error(path_, "cannot write", errno);
+    interruptions.passed();
     bytes = bytes.subspan(static_cast<size_t>(n));
     offset += n;
   }

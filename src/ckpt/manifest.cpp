@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/interruptions.h"
 #include "ckpt/disk.h"
 
 namespace sextant {
@@ -31,11 +32,13 @@ uint64_t hash_of_block(const fs::path& path, const Block& block) {
   if (!file.is_open()) return 0;
   ContentHash hash;
   std::vector<std::byte> buffer(kReadBytes);
+  Interruptions interruptions;
   for (int64_t done = 0; done < block.bytes;) {
     size_t want = static_cast<size_t>(std::min<int64_t>(block.bytes - done, static_cast<int64_t>(kReadBytes)));
     ssize_t n = ::pread(file.get(), buffer.data(), want, block.offset + done);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && interruptions.may_try_again()) continue;
     if (n <= 0) return 0;
+    interruptions.passed();
     hash.add(std::span(buffer).first(static_cast<size_t>(n)));
     done += n;
   }

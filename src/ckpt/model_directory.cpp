@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/manifest.h"
 
@@ -12,13 +13,16 @@ namespace fs = std::filesystem;
 fs::path find_model_directory(const fs::path& directory) {
   constexpr std::string_view kExpected = "a Hugging Face model directory, or the --out directory of a run";
   std::error_code error;
-  if (!fs::is_directory(directory, error))
+  bool is_directory = fs::is_directory(directory, error);
+  require_looked_at(directory, error);
+  if (!is_directory)
     throw UserError({.place = directory.string(),
                      .got = !error                                          ? "not a directory"
                             : error == std::errc::no_such_file_or_directory ? "directory not found"
                                                                             : error.message(),
                      .expected = std::string(kExpected)});
   if (fs::exists(directory / "config.json", error)) return directory;
+  require_looked_at(directory, error);
   if (error) throw UserError({.place = directory.string(), .got = error.message(), .expected = std::string(kExpected)});
   if (auto latest = latest_checkpoint(directory, kRunStateFile)) return latest->path;
   throw UserError({.place = directory.string(),

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "base/units.h"
 
 namespace sextant {
@@ -25,9 +26,7 @@ constexpr size_t kInputBytes = size_t{256} << 10;
 class FileStream : public ByteStream {
  public:
   explicit FileStream(const fs::path& path) : path_(path.string()), file_(::fdopen(open_for_reading(path), "rb")) {
-    if (!file_)
-      throw UserError(
-          {.place = path_, .got = fmt::format("cannot read: {}", std::strerror(errno)), .expected = "a readable file"});
+    if (!file_) throw_unreadable(path, errno, "a readable file");
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // readers above ask for large pieces already
   }
 

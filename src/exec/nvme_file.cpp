@@ -11,6 +11,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/interruptions.h"
+#include "base/path_error.h"
 #include "base/temporary_name.h"
 #include "base/units.h"
 #include "ir/memory_space.h"
@@ -26,6 +28,8 @@ bool lies_in_blocks(const std::byte* data, size_t bytes, int64_t offset) {
 }
 
 [[noreturn]] void refuse_directory(const std::string& directory, int error) {
+  if (!is_mistake_in_path(error))
+    throw RunError("offload.path", fmt::format("cannot make a file in '{}': {}", directory, std::strerror(error)));
   throw UserError({.place = "offload.path",
                    .got = fmt::format("cannot make a file in '{}': {}", directory, std::strerror(error)),
                    .expected = "a directory on a local disk that this process may write to",
@@ -66,9 +70,12 @@ void NvmeFile::create() {
 }
 
 void NvmeFile::reserve() {
-  if (::fallocate(descriptor_, 0, 0, bytes_) == 0) return;
-  // A file system that cannot reserve: what is missing then shows when it is written.
-  if (errno == EOPNOTSUPP && ::ftruncate(descriptor_, bytes_) == 0) return;
+  Interruptions interruptions;
+  do
+    if (::fallocate(descriptor_, 0, 0, bytes_) == 0) return;
+  while (interruptions.may_try_again());
+  // A file system that cannot reserve, or not without being interrupted: what is missing then shows when it is written.
+  if ((errno == EOPNOTSUPP || errno == EINTR) && ::ftruncate(descriptor_, bytes_) == 0) return;
   const int error = errno;
   if (error != ENOSPC && error != EFBIG && error != EDQUOT) refuse_directory(directory_, error);
   struct statvfs disk {};
@@ -76,7 +83,8 @@ void NvmeFile::reserve() {
   const Bytes free{known ? static_cast<int64_t>(disk.f_bavail * disk.f_frsize) : 0};
   throw DoesNotFit({.place = "offload.path",
                     .got = fmt::format("a rank keeps {} there, and {} {}", human(Bytes{bytes_}), directory_,
-                                       known ? fmt::format("has {} free", human(free)) : std::strerror(error)),
+                                       known && error != EFBIG ? fmt::format("has {} free", human(free))
+                                                               : fmt::format("says: {}", std::strerror(error))),
                     .expected = "room for the files of all ranks of the host",
                     .hint = "free some, name a directory on a larger disk, or share optimizer state among more ranks "
                             "(mesh.zero=1)"});

@@ -22,7 +22,7 @@ std::optional<std::string> damage_of_cache(const fs::path& directory, CacheCheck
     std::vector<std::string> damage = wrong_sizes(directory, manifest);
     if (damage.empty() && check == CacheCheck::contents) damage = wrong_content(directory, manifest, hash_alone);
     return damage.empty() ? std::nullopt : std::optional(damage.front());
-  } catch (const UserError&) {
+  } catch (const std::runtime_error&) {
     return fmt::format("{} is not what was written", kManifestFile);
   }
 }

@@ -68,7 +68,7 @@ void remove_quietly(const fs::path& path) {
 int64_t step_in(const fs::path& manifest) {
   try {
     return parse_local_manifest(read_file(manifest), manifest.string()).step;
-  } catch (const UserError&) {
+  } catch (const std::runtime_error&) {
     return -1;
   }
 }
@@ -131,8 +131,8 @@ std::vector<LocalCopy> list_local_copies(const fs::path& folder, std::vector<std
             fmt::format("{} has {} bytes, not {}", copy.data.string(), error ? 0 : size, copy.manifest.bytes));
       else
         found.push_back(std::move(copy));
-    } catch (const UserError& error) {
-      problems.push_back(error.complaints().front().text());
+    } catch (const std::runtime_error& error) {
+      problems.emplace_back(error.what());
     }
   });
   return found;

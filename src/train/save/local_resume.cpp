@@ -110,8 +110,8 @@ class LocalSearcher {
     try {
       state = parse_run_state(copy.manifest.state, copy.data);
       return state.step == copy.manifest.step;
-    } catch (const UserError& error) {
-      problems_.push_back(error.complaints().front().text());
+    } catch (const std::runtime_error& error) {
+      problems_.emplace_back(error.what());
       return false;
     }
   }

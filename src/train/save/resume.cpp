@@ -51,6 +51,7 @@ struct FirstLook {
   std::vector<std::string> damage;
   Manifest to_hash;
   RunState state;
+  bool could_be_read = true;  // what it finds is of the files, and not of a disk that did not answer
 };
 
 FirstLook first_look(const fs::path& checkpoint) {
@@ -70,6 +71,9 @@ FirstLook first_look(const fs::path& checkpoint) {
     }
   } catch (const UserError& error) {
     look.damage.push_back(error.complaints().front().text());
+  } catch (const RunError& error) {
+    look.damage.push_back(error.what());
+    look.could_be_read = false;
   }
   if (!look.damage.empty()) look.to_hash.files.clear();
   return look;
@@ -203,7 +207,7 @@ void keep_validation_split(RunConfig& run, const fs::path& out, const std::funct
     RunState state;
     try {
       state = read_run_state(checkpoint);
-    } catch (const UserError&) {
+    } catch (const std::runtime_error&) {
       continue;  // damaged: find_resume_point says so, and takes another
     }
     auto saved = state.identity ? state.identity->config.find(kKey) : ConfigValues::iterator();
@@ -231,12 +235,16 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
   if (processes.leads()) left = candidates(request.run, request.out);
   std::vector<std::string> damage;
   fs::path last;
+  bool all_could_be_read = true;
   for (size_t i = 0;; ++i) {
     fs::path checkpoint = processes.from_leader(i < left.size() ? left[i].string() : "");
+    if (checkpoint.empty() && i > 0 && processes.leads() && !all_could_be_read)
+      throw RunError(last.string(), fmt::format("no checkpoint could be read this time: {}", fmt::join(damage, "; ")));
     if (checkpoint.empty() && i > 0 && processes.leads()) nothing_whole(request, last, damage);
     if (checkpoint.empty()) return {};
     FirstLook look;
     if (processes.leads()) look = first_look(checkpoint);
+    all_could_be_read = all_could_be_read && look.could_be_read;
     damage = damage_in(checkpoint, look, processes, &request.team);
     last = checkpoint;
     if (!is_whole(damage, processes)) {

@@ -26,7 +26,7 @@ std::vector<int64_t> best_steps(const std::vector<RatedCheckpoint>& all, int64_t
 std::optional<double> validation_loss_of(const Checkpoint& checkpoint) {
   try {
     return read_run_state(checkpoint.path).validation_loss;
-  } catch (const UserError&) {
+  } catch (const std::runtime_error&) {
     return std::nullopt;
   }
 }

@@ -45,7 +45,7 @@ KnownSamples known_samples(const fs::path& out, const SequencesByStep& sequences
       RunState state = read_run_state(checkpoint.path);
       known.trained[state.step] = state.samples - state.skipped_samples();
       known.skipped = state.skipped;
-    } catch (const UserError&) {
+    } catch (const std::runtime_error&) {
       continue;  // damaged: another one tells
     }
   }

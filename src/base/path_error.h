@@ -1,0 +1,20 @@
+// What it means that a path cannot be read: the mistake of whoever gave it, or a failure of the system that may be gone
+// the next time (a disk that did not answer, too many open files).
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace sextant {
+
+// `error` is an errno. There is no such file, it is of another kind, or it may not be read.
+bool is_mistake_in_path(int error);
+
+// UserError for a mistake, RunError for a failure. `expected`: "a readable file".
+[[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error, std::string_view expected);
+
+// RunError where looking at a path failed and it may well be there; nothing for a mistake and for no error.
+void require_looked_at(const std::filesystem::path& path, const std::error_code& error);
+
+}  // namespace sextant
