@@ -146,7 +146,16 @@ void FaultInjector::remember(const Pending& pending) const {
     throw_disk_error(record_, "cannot write", errno);
 }
 
+// The run has gone back, and comes to these steps again; each fault strikes once.
+void FaultInjector::leave_behind() {
+  spoiled_step_ = op_fault_step_ = -1;
+  flip_gemm_before_ = flip_message_before_ = 0;
+  disk_full_before_.store(0, std::memory_order_relaxed);
+}
+
 void FaultInjector::before_step(int64_t step) {
+  if (step <= last_step_) leave_behind();
+  last_step_ = step;
   while (true) {
     auto due = std::ranges::find(pending_, step, [](const Pending& pending) { return pending.fault.step; });
     if (due == pending_.end()) break;
@@ -229,6 +238,7 @@ void FaultInjector::strike(const Fault& fault) {
       std::raise(SIGKILL);
       return;
     case FaultKind::fills_disk:
+      disk_full_from_.store(fault.step, std::memory_order_relaxed);
       disk_full_before_.store(fault.step + fault.amount, std::memory_order_relaxed);
       return;
     case FaultKind::aborts_in_collective:

@@ -47,7 +47,10 @@ class FaultInjector {
   // Who must observe this step's ops; null: nobody.
   OpObserver* spoiled_op(int64_t step) { return op_fault_ && op_fault_step_ == step ? &*op_fault_ : nullptr; }
   // Whether a checkpoint of this step finds the disk full. From any thread.
-  bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
+  bool disk_is_full(int64_t step) const {
+    return step >= disk_full_from_.load(std::memory_order_relaxed) &&
+           step < disk_full_before_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Pending {
@@ -55,6 +58,7 @@ class FaultInjector {
     std::string id;  // its text, and a number where the same stands more than once
   };
   void remember(const Pending& pending) const;
+  void leave_behind();
   void strike(const Fault& fault);
   void abort_in_collective();
   std::vector<ValueId> weights_of(const Fault& fault) const;
@@ -63,6 +67,7 @@ class FaultInjector {
   const RankStatus& rank_status_;
   std::filesystem::path record_;
   std::vector<Pending> pending_;
+  int64_t last_step_ = 0;
   int64_t spoiled_step_ = -1;
   int64_t flip_gemm_before_ = 0, flip_message_before_ = 0;
   std::optional<OpFault> op_fault_;
@@ -76,7 +81,7 @@ class FaultInjector {
   std::vector<Scaled> scaled_;
   int64_t slow_ms_ = 0, slow_input_ms_ = 0, sum_delay_ms_ = 0;
   std::function<void(int first, int count)> lose_local_checkpoints_;
-  std::atomic<int64_t> disk_full_before_{0};
+  std::atomic<int64_t> disk_full_from_{0}, disk_full_before_{0};
 };
 
 // The values of a save on a disk that is full: reading them fails as writing them would.
