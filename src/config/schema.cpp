@@ -437,8 +437,9 @@ constexpr Key kKeysAfterAxes[] = {
         "With `mesh`, every data-parallel, ZeRO and pipeline layout gives the same bits: gradients are summed exactly. Costs 8 bytes for "
         "each gradient in place of 4, in memory and in messages (reproducible.md)."),
     KEY(train.timeout_s, Affects::execution, at_least(0),
-        "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "
-        "where. 0 = 600, and after 20 steps 20 times the slowest step so far, at least 60 and at most 600."),
+        "Seconds for which ranks wait for one that no longer answers or stands still; then the run ends, 5 s later at most, and "
+        "those who waited say for whom, and where. 0 = 595, and after 20 steps 20 times the slowest step so far, at least 60 and "
+        "at most 600, with the end."),
     KEY(train.non_finite_steps, at_least(1),
         "Steps in a row whose loss or gradient norm is not finite after which the run ends, with an exit code of its own. No "
         "update is made in such a step."),

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
 
 #include "base/files.h"
 #include "checkout.h"
@@ -14,11 +15,11 @@
 namespace sextant {
 namespace {
 
-constexpr double kTimeout = 3;  // seconds; a rank waits for 1.5, the rest is for ending the others
+constexpr double kTimeout = 3;  // seconds that those who wait for it give a rank that hangs, and it itself for ending
 constexpr double kSpare = 4;    // for a step and for ending on a busy machine
 const std::string kFaultRun =
     "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 checkpoint.background=false "
-    "train.timeout_s=3 "
+    "train.timeout_s=1.5 "
     "mesh.dp=2 mesh.tp=2 ";
 
 class Faults : public testing::Test {
@@ -57,7 +58,9 @@ TEST_F(Faults, AThreadThatThrows) {
   TimedOutcome outcome = run("SEXTANT_FAULT=throw@3:1");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault", "(all_reduce over", "was left waiting"});
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault"});
+  EXPECT_TRUE(std::regex_search(outcome.output, std::regex("; rank [023] in step [23][^\\n]* was left waiting")))
+      << outcome.output;
   EXPECT_LT(outcome.output.find(" parameters, "), outcome.output.find("sextant:")) << "said before, printed before";
   expect_words(next_start(""), {"rank 1 (process", "failed in step 3: injected fault"});
 }
@@ -88,10 +91,10 @@ TEST_F(Faults, AnOnlyRankThatHangs) {
   TimedOutcome outcome = timed_command(tiny_train(place_, alone), "SEXTANT_FAULT=stall@3:0 timeout -k 1 20");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 0 stood still for 3 s in step 3"});
+  expect_words(outcome.output, {"sextant: rank 0 stood still for 1.5 s in step 3"});
   Outcome again = run_command(tiny_train(place_, alone));
   EXPECT_EQ(again.code, 0) << again.output;
-  expect_words(again.output, {"rank 0 (process", "failed in step 3: stood still for 3 s", "step-000002 (step 2)"});
+  expect_words(again.output, {"rank 0 (process", "failed in step 3: stood still for 1.5 s", "step-000002 (step 2)"});
 }
 
 TEST_F(Faults, BadFaultsAreRefused) {
@@ -117,8 +120,9 @@ TEST_F(ProcessFaults, Throws) {
   TimedOutcome outcome = fault("throw");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault",
-                                "the run was ended: rank 1 ended with: injected fault", "(all_reduce over"});
+  expect_words(outcome.output,
+               {"sextant: rank 1 in step 3: injected fault", "the run was ended: rank 1 ended with: injected fault"});
+  EXPECT_TRUE(std::regex_search(outcome.output, std::regex("rank [023] in step [23]"))) << outcome.output;
   expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "failed in step 3: injected fault"});
 }
 
@@ -157,7 +161,8 @@ TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
   for (const char* kind : {"throw", "stall"}) {
     std::filesystem::remove_all(place_.path() / "run");
     std::string settings =
-        "model.layers=2 batch.microbatch=1 batch.seq=32 train.eval_every=0 train.timeout_s=3 mesh.dp=2 train.steps=100";
+        "model.layers=2 batch.microbatch=1 batch.seq=32 train.eval_every=0 train.timeout_s=1.5 mesh.dp=2 "
+        "train.steps=100";
     // A step takes a quarter of a second, so there is time to stop mpirun before the eighth.
     StartedCommand run(
         fmt::format("export SEXTANT_FAULT={}@8:1 SEXTANT_MESSAGE_DELAY_MS=60 OMPI_ALLOW_RUN_AS_ROOT=1 "

@@ -31,10 +31,23 @@ TEST(TimeLimits, ThatAreSetStay) {
   run.train.timeout_s = 7.5;
   TimeLimits limits(run);
   for (int i = 0; i < 100; ++i) limits.step_took(seconds(1));
-  EXPECT_EQ(limits.in_step(), milliseconds(7500));
-  EXPECT_EQ(limits.in_other_work(), milliseconds(7500));
+  EXPECT_EQ(limits.in_step(), milliseconds(12500));
+  EXPECT_EQ(limits.in_other_work(), milliseconds(12500));
   EXPECT_EQ(TimeLimits::wait_of(milliseconds(3000)), milliseconds(1500));
   EXPECT_EQ(TimeLimits::wait_of(seconds(600)), seconds(595));
+}
+
+// What is set is what is waited; telling the others and ending comes after it.
+TEST(TimeLimits, ThatAreSetAreWaitedInFull) {
+  for (double set : {0.5, 2.0, 5.0, 6.0, 60.0, 3600.0}) {
+    RunConfig run;
+    run.train.timeout_s = set;
+    TimeLimits limits(run);
+    milliseconds wait(static_cast<int64_t>(1000 * set));
+    EXPECT_EQ(TimeLimits::wait_of(limits.in_step()), wait);
+    EXPECT_EQ(TimeLimits::wait_of(limits.in_other_work()), wait);
+    EXPECT_LE(TimeLimits::end_of(limits.in_step()), milliseconds(5000));
+  }
 }
 
 // Calls `end` once, and stays alive, unlike a run.

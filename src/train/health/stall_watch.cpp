@@ -35,7 +35,9 @@ void StallWatch::begin_step() {
   if (in_step_) parts_.limits.step_took(std::chrono::duration_cast<Duration>(now - step_began_));
   step_began_ = now;
   in_step_ = true;
-  set_limit(parts_.limits.in_step(), parts_.limits.in_step());
+  // Those who wait for this rank are the first to end; where there are none, nobody does so earlier.
+  Duration limit = parts_.limits.in_step();
+  set_limit(parts_.transport ? limit : TimeLimits::wait_of(limit), limit);
 }
 
 void StallWatch::begin_other_work() {

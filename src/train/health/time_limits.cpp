@@ -14,8 +14,10 @@ TimeLimits::Duration from_seconds(double seconds) {
 
 }  // namespace
 
-TimeLimits::TimeLimits(const RunConfig& run)
-    : configured_(from_seconds(run.train.timeout_s)), fixed_(run.train.timeout_s > 0) {}
+TimeLimits::TimeLimits(const RunConfig& run) : fixed_(run.train.timeout_s > 0) {
+  Duration wait = from_seconds(run.train.timeout_s);
+  configured_ = wait + std::min(wait, kMostForEnd);  // of which wait_of() is what was set
+}
 
 void TimeLimits::step_took(Duration time) {
   slowest_ = std::max(slowest_, time);
@@ -29,7 +31,7 @@ TimeLimits::Duration TimeLimits::in_step() const {
 }
 
 TimeLimits::Duration TimeLimits::end_of(Duration limit) {
-  return std::min<Duration>(limit / 2, Duration(5000));
+  return std::min<Duration>(limit / 2, kMostForEnd);
 }
 
 }  // namespace sextant

@@ -1,4 +1,5 @@
-// How long a rank may stand still. train.timeout_s sets it; where it does not, the run learns it from its own steps.
+// How long a rank may stand still. train.timeout_s sets how long others wait for it; where it does not, the run learns
+// from its own steps until when it must have ended.
 #pragma once
 
 #include <chrono>
@@ -16,6 +17,7 @@ class TimeLimits {
   static constexpr Duration kShortest{60'000};
   static constexpr int kSlowestTimes = 20;  // so many times the slowest step so far
   static constexpr int kStepsToLearn = 20;
+  static constexpr Duration kMostForEnd{5000};  // from the end of a wait until every process has ended
 
   explicit TimeLimits(const RunConfig& run);
 
