@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "train/health/heartbeat.h"
 
@@ -16,16 +17,25 @@ double seconds_of(HeartbeatWatch::Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+std::string file_of(int64_t rank) {
+  return fmt::format("rank-{}.json", rank);
+}
+
 bool is_running(const std::vector<LastBeat>& beats, const std::string& file) {
   for (const LastBeat& beat : beats)
-    if (file == fmt::format("rank-{}.json", beat.rank)) return beat.state == "running";
-  return true;  // cannot be read: torn by a crash
+    if (file == file_of(beat.rank)) return beat.state == "running";
+  return true;  // cannot be read: torn by a crash, or removed
 }
 
 }  // namespace
 
 HeartbeatWatch::HeartbeatWatch(fs::path out, const Limits& limits, Clock::time_point start)
     : out_(std::move(out)), limits_(limits), start_(start) {}
+
+void HeartbeatWatch::expect(int64_t ranks, Clock::time_point now) {
+  if (std::exchange(has_begun_, true)) return;
+  for (int64_t rank = 0; rank < ranks; ++rank) files_.try_emplace(file_of(rank), Seen{{}, now});
+}
 
 std::optional<std::string> HeartbeatWatch::look(Clock::time_point now) {
   std::error_code error;

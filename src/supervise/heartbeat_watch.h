@@ -22,6 +22,10 @@ class HeartbeatWatch {
   };
   HeartbeatWatch(std::filesystem::path out, const Limits& limits, Clock::time_point start);
 
+  // The run has begun, so that each of so many ranks has a heartbeat, whether its file has been seen or not: somebody
+  // may have removed it.
+  void expect(int64_t ranks, Clock::time_point now);
+
   // What hangs, at this moment; nothing when all is well.
   std::optional<std::string> look(Clock::time_point now);
 
@@ -38,6 +42,7 @@ class HeartbeatWatch {
   Limits limits_;
   Clock::time_point start_;
   std::map<std::string, Seen> files_;
+  bool has_begun_ = false;
 };
 
 }  // namespace sextant

@@ -99,6 +99,22 @@ TEST_F(Children, HeartbeatsThatGoStillAreAHang) {
   EXPECT_NE(watch.look(start + 74s)->find("processes are still there"), std::string::npos);
 }
 
+// A start may take long; a run that has begun may not be silent, even if nobody has ever seen its heartbeats.
+TEST_F(Children, HeartbeatsThatWereRemovedBeforeTheyWereSeenAreMissed) {
+  using Clock = HeartbeatWatch::Clock;
+  Clock::time_point start = Clock::now();
+  HeartbeatWatch watch(place_, {.stale = 10s, .start = 3600s, .leaving = 30s}, start);
+  EXPECT_FALSE(watch.look(start + 100s));
+  watch.expect(2, start + 100s);
+  EXPECT_FALSE(watch.look(start + 109s));
+  write_beat(place_, 0, "running", 109);  // it has written its file again; the other is stopped
+  EXPECT_FALSE(watch.look(start + 109s));
+  watch.expect(2, start + 109s);
+  EXPECT_NE(watch.look(start + 111s)->find("no heartbeat of rank-1 for 11 s"), std::string::npos);
+  write_beat(place_, 1, "running", 112);
+  EXPECT_FALSE(watch.look(start + 112s));
+}
+
 TEST_F(Children, ALauncherIsLeftWhenAllRanksEndedByAFailure) {
   using Clock = HeartbeatWatch::Clock;
   Clock::time_point start = Clock::now();

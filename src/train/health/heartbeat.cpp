@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/chrono.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,7 +73,7 @@ std::optional<LastBeat> read_record(const fs::path& path) {
                     .time_ms = number("time_ms")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
-  } catch (const UserError&) {
+  } catch (const std::runtime_error&) {  // gone meanwhile, or not to be read
     return std::nullopt;
   }
 }
@@ -90,13 +91,13 @@ std::string line_of(const LastBeat& r) {
 }  // namespace
 
 Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
-    : rank_(rank), rank_status_(rank_status), host_(own_host_name()), thread_(::gettid()), end_(kFileBytes) {
+    : path_(file_of(out, rank)), rank_status_(rank_status), host_(own_host_name()), thread_(::gettid()) {
   who_ = fmt::format("{{\"rank\":{},\"host\":", rank);
   append_json(who_, host_);
   who_ += fmt::format(",\"pid\":{}", ::getpid());
-  std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
-  fs::create_directories(heartbeat_directory(out), ignored);
-  file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  std::error_code ignored;
+  fs::create_directories(out, ignored);
+  open();
   beat();
   watcher_ = start_thread(fmt::format("rank {}'s heartbeat", rank), [this] { keep_beating(); });
 }
@@ -105,6 +106,21 @@ Heartbeat::~Heartbeat() {
   if (!over_) end();
   watcher_.join();
   if (file_ >= 0) ::close(file_);
+}
+
+void Heartbeat::open() {
+  std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
+  fs::create_directory(path_.parent_path(), ignored);
+  file_ = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  end_ = kFileBytes;
+}
+
+// Those who watch the run would take it for one that hangs.
+void Heartbeat::open_again_if_removed() {
+  struct stat about {};
+  if (file_ >= 0 && (::fstat(file_, &about) != 0 || about.st_nlink > 0)) return;
+  if (file_ >= 0) ::close(file_);
+  open();
 }
 
 void Heartbeat::write(const std::string& state, const std::string& reason) {
@@ -158,6 +174,7 @@ void Heartbeat::note_times(const RankTimes& times) {
 void Heartbeat::close_with(const std::string& state, const std::string& reason) {
   std::lock_guard lock(mutex_);
   over_ = true;
+  open_again_if_removed();
   write(state, reason);
   ended_.notify_all();
 }
@@ -174,7 +191,10 @@ void Heartbeat::end() {
 
 void Heartbeat::keep_beating() {
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, kInterval, [this] { return over_; })) write("running", "");
+  while (!ended_.wait_for(lock, kInterval, [this] { return over_; })) {
+    open_again_if_removed();
+    write("running", "");
+  }
 }
 
 StatusLookup heartbeat_status_lookup(const fs::path& out) {

@@ -33,11 +33,13 @@ class Heartbeat {
   void end();  // by the failure of another
 
  private:
+  void open();
+  void open_again_if_removed();
   void write(const std::string& state, const std::string& reason);
   void close_with(const std::string& state, const std::string& reason);
   void keep_beating();
 
-  int rank_;
+  std::filesystem::path path_;
   const RankStatus& rank_status_;
   std::string host_;
   int64_t thread_;  // that made this object
@@ -45,7 +47,7 @@ class Heartbeat {
   std::string who_, text_;
   std::chrono::sys_seconds second_;
   std::string second_text_;
-  size_t end_;  // of the last beat in the file; behind it are spaces
+  size_t end_ = 0;  // of the last beat in the file; behind it are spaces
   int file_ = -1;
   std::mutex mutex_;
   std::condition_variable ended_;
