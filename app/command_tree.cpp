@@ -65,7 +65,8 @@ Command command_of(const CLI::App& app, const std::string& words) {
   command.name = app.get_name();
   command.about = app.get_description();
   command.examples = examples_of(words);
-  for (const CLI::Option* option : app.get_options()) command.options.push_back(option_of(*option, words));
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_group().empty()) command.options.push_back(option_of(*option, words));  // else it is hidden
   for (const CLI::App* verb : app.get_subcommands(nullptr))
     command.subcommands.push_back(command_of(*verb, words.empty() ? verb->get_name() : words + " " + verb->get_name()));
   return command;

@@ -71,6 +71,7 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
               "instead of training, raise the learning rate from LOW to HIGH and see which trains: LOW:HIGH[:STEPS] "
               "[1e-6:1:100]; results in OUT/find-lr")
           ->expected(0, 1);
+  verb->add_option("--supervised-by", a.supervised_by)->group("");  // what `run` starts; for nobody to write
   for (const char* other : {"--profile", "--until", "--inject"}) find_lr->excludes(verb->get_option(other));
   CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
   CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");

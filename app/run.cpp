@@ -12,6 +12,7 @@
 #include "config/load.h"
 #include "config/mesh_axes.h"
 #include "supervise/host_list.h"
+#include "supervise/stop_signals.h"
 #include "supervise/supervisor.h"
 #include "train/world.h"
 
@@ -72,6 +73,7 @@ void check_start(const RunArguments& a, const RunConfig& run) {
 }  // namespace
 
 ExitCode run_verb(const RunArguments& a) {
+  StopSignals signals;
   outlive_standard_output();
   RunConfig run = load_config(a.config, a.overrides);
   check_start(a, run);
@@ -92,7 +94,8 @@ ExitCode run_verb(const RunArguments& a) {
                                 .replay_limit = milliseconds_of(a.replay_limit),
                                 .preflight = a.preflight,
                                 .burn = std::chrono::duration<double>(a.burn),
-                                .echo = echoes});
+                                .echo = echoes},
+                               signals);
   if (a.json)
     print_json(report_json(report, run));
   else

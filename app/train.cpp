@@ -140,9 +140,13 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
     return peak_flops_per_s;
   };
   if (!run.log.prometheus.empty()) parse_served_address(run.log.prometheus, run.place_of("log.prometheus"));
-  TrainResult result =
-      train(run, out, executors, launch,
-            {.profile = profile, .until = arguments.until, .verbosity = verbosity, .on_begin = begin}, faults);
+  TrainResult result = train(run, out, executors, launch,
+                             {.profile = profile,
+                              .until = arguments.until,
+                              .supervisor = arguments.supervised_by,
+                              .verbosity = verbosity,
+                              .on_begin = begin},
+                             faults);
   companion.reset();
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)

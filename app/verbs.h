@@ -20,6 +20,7 @@ struct TrainArguments {
   int64_t profile = 0;              // the step to time op by op; 0: none
   int64_t until = 0;                // stop behind this step; 0: behind the last
   std::vector<std::string> inject;  // faults on purpose
+  std::string supervised_by;        // by `sextant run`, which holds the directory
   bool finds_lr = false;            // a range test of the learning rate in place of the run
   std::string rates;                // of it: LOW:HIGH[:STEPS]; empty: the defaults
   Verbosity verbosity = Verbosity::usual;

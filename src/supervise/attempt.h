@@ -43,8 +43,11 @@ struct Attempt {
   std::optional<int> rank = {};  // by which it failed, and its host
   std::string host = {};
   std::optional<int64_t> corrupt_rank = {};  // that a check found to be wrong
-  std::optional<int> told_code = {};         // the exit code that a rank told of first
-  LostSeconds lost = {};                     // by its end, and before the next one trains
+  std::optional<int> told_code = {};         // the exit code that a rank told of first, and why
+  std::string told = {};
+  bool says_it_is_done = false;  // by an event: all steps are done and saved
+  bool says_it_leaves = false;   // so, or stopped as it was asked to
+  LostSeconds lost = {};         // by its end, and before the next one trains
 };
 
 inline double seconds_between(WallTime from, WallTime to) {

@@ -35,7 +35,7 @@ class RetryPolicy {
  private:
   struct Limited {
     int64_t times = 0;
-    int64_t step = 0;  // of the last time
+    int64_t step = -1;  // of the last time
   };
   Limits limits_;
   int64_t newest_;

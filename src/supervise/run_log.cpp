@@ -13,10 +13,9 @@
 
 namespace sextant {
 
-RunLog::RunLog(const std::filesystem::path& out, Echo echo) : echo_(echo) {
-  std::filesystem::path path = out / "run.log";
-  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file_.is_open()) throw_disk_error(path, "cannot open", errno);
+RunLog::RunLog(const std::filesystem::path& out, Echo echo) : path_(out / "run.log"), echo_(echo) {
+  file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file_.is_open()) throw_disk_error(path_, "cannot open", errno);
   echoed_ = size();
 }
 
@@ -38,8 +37,11 @@ std::string RunLog::text_from(int64_t offset) const {
 
 void RunLog::say(std::string_view line) {
   std::string text = fmt::format("== {}\n", printable(std::string(line), Newlines::kept));
-  [[maybe_unused]] ssize_t written = ::write(file_.get(), text.data(), text.size());
+  bool is_kept = ::write(file_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
   echo();
+  if (is_kept || echo_ == Echo::none) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
 }
 
 void RunLog::echo() {

@@ -111,8 +111,12 @@ std::optional<WallTime> last_step_time(const fs::path& out) {
 std::optional<WallTime> last_progress(const fs::path& out, const RunConfig& run) {
   std::optional<WallTime> last = last_step_time(out);
   if (run.checkpoint.background) return last;  // the next step began while it was written
-  std::optional<Checkpoint> newest = latest_checkpoint(out, kRunStateFile);
-  return std::max(last, newest ? time_saved(*newest) : std::nullopt);
+  try {
+    std::optional<Checkpoint> newest = latest_checkpoint(out, kRunStateFile);
+    return std::max(last, newest ? time_saved(*newest) : std::nullopt);
+  } catch (const RunError&) {  // the directory cannot be listed this time
+    return last;
+  }
 }
 
 int64_t RunReport::failures() const {

@@ -25,8 +25,9 @@
 #include "supervise/preflight.h"
 #include "supervise/run_log.h"
 #include "supervise/smaller_mesh.h"
+#include "supervise/steady_wall.h"
 #include "supervise/step_verdict.h"
-#include "supervise/stop_signals.h"
+#include "supervise/stop_relay.h"
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
@@ -46,22 +47,20 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::milliseconds kLeftoverPatience{30'000};
+constexpr std::chrono::milliseconds kLockPatience{500};  // with those that only look whether it is free
 constexpr std::chrono::milliseconds kPreflightLimit{300'000};
 constexpr std::chrono::milliseconds kRemoteEnd{5000};   // for mpirun and srun to end ranks on other hosts
 constexpr std::chrono::milliseconds kLauncherEnd{500};  // once no rank is left
 constexpr std::chrono::seconds kHostsLook{2};
 constexpr int kSuspectAfter = 2;  // failures by one host without progress
 
-WallTime wall_now() {
-  return std::chrono::system_clock::now();
-}
-
 class Supervisor {
  public:
-  explicit Supervisor(const SuperviseRequest& request)
+  Supervisor(const SuperviseRequest& request, const StopSignals& signals)
       : request_(request),
+        signals_(signals),
         out_(request.out),
-        lock_(held_directory(request.out), RunLock::kSupervisorFile),
+        lock_(held_directory(request.out), RunLock::kSupervisorFile, kLockPatience),
         log_(out_, request.echo ? RunLog::Echo::standard_output : RunLog::Echo::none),
         events_(out_, request.run.log.on_event),
         policy_(request.retry, newest_checkpoint()) {
@@ -71,7 +70,7 @@ class Supervisor {
   RunReport run() {
     adopt_orphans();
     end_leftover(out_, kLeftoverPatience, [this](const std::string& line) { log_.say(line); });
-    { RunLock refused_while_another_run_has_it(out_, RunLock::kRunFile); }
+    { RunLock refused_while_another_run_has_it(out_, RunLock::kRunFile, kLockPatience); }
     if (request_.run.checkpoint.every == 0) log_.say("checkpoint.every is 0: after a failure the run begins anew");
     began_ = wall_now();
     report_.first_step = std::max<int64_t>(0, newest_checkpoint());
@@ -82,10 +81,21 @@ class Supervisor {
                                                 : ""));
         break;
       }
-      take_attempt(number);
+      // What a start would make anew is another run.
+      if (!lock_.is_there() && !log_.is_there()) {
+        give_up(ExitCode::run_failed, fmt::format("{} was removed or moved while the run was there", out_.string()));
+        break;
+      }
+      try {
+        take_attempt(number);
+      } catch (const UserError&) {
+        throw;
+      } catch (const std::runtime_error& error) {
+        outlive(number, error);
+      }
     }
     finish_report();
-    fs::path local = known_local_folder(out_);
+    fs::path local = local_folder();
     if (std::error_code ignored; !local.empty() && fs::exists(local, ignored))
       log_.say(fmt::format("local checkpoints are left in {}; the next start goes on from them, or removes them",
                            local.string()));
@@ -103,16 +113,31 @@ class Supervisor {
     return out;
   }
 
-  int64_t newest_checkpoint() const {
-    std::optional<Checkpoint> newest = latest_checkpoint(out_, kRunStateFile);
-    return newest ? newest->step : -1;
+  // Where the directory cannot be listed this time, as it was the last time.
+  int64_t newest_checkpoint() {
+    try {
+      std::optional<Checkpoint> newest = latest_checkpoint(out_, kRunStateFile);
+      newest_seen_ = newest ? newest->step : -1;
+    } catch (const RunError& error) {
+      log_.say(error.what());
+    }
+    return newest_seen_;
+  }
+
+  fs::path local_folder() {
+    try {
+      return known_local_folder(out_);
+    } catch (const RunError& error) {
+      log_.say(error.what());
+      return {};
+    }
   }
 
   // The newest step that a restart can go on from, as far as this host knows.
-  int64_t newest_kept() const {
+  int64_t newest_kept() {
     int64_t newest = newest_checkpoint();
     std::vector<std::string> ignored;
-    fs::path folder = known_local_folder(out_);
+    fs::path folder = local_folder();
     if (folder.empty()) return newest;
     for (const LocalCopy& copy : list_local_copies(folder, ignored)) newest = std::max(newest, copy.manifest.step);
     return newest;
@@ -154,14 +179,14 @@ class Supervisor {
     return start;
   }
 
-  std::vector<std::string> train_words(const MeshChoice& mesh) const {
+  std::vector<std::string> train_words(const MeshChoice& mesh) {
     std::vector<std::string> words{"train", request_.config};
     words.insert(words.end(), request_.overrides.begin(), request_.overrides.end());
     if (!mesh.setting.empty()) words.push_back(mesh.setting);
     // A run that is told where to begin goes on from its own checkpoints once it has some.
     if (request_.run.checkpoint.resume != "auto" && !report_.attempts.empty() && newest_checkpoint() >= 0)
       words.push_back("checkpoint.resume=auto");
-    words.insert(words.end(), {"--out", out_.string()});
+    words.insert(words.end(), {"--out", out_.string(), "--supervised-by", RunLock::own_name()});
     for (const std::string& fault : request_.faults) words.insert(words.end(), {"--inject", fault});
     return words;
   }
@@ -198,6 +223,11 @@ class Supervisor {
     std::vector<PreflightFinding> findings;
     if (std::error_code ignored; fs::exists(printed, ignored)) findings = preflight_findings(read_file(printed));
     for (const PreflightFinding& finding : findings) log_.say(finding.text);
+    if (asked_to_stop()) {
+      attempt.cause = {.kind = CauseKind::stopped};
+      attempt.done_step = last_metrics_step(out_);
+      return false;
+    }
     Cause cause = status ? cause_of_status(*status) : Cause{.kind = CauseKind::hang, .detail = "doctor did not end"};
     if (cause.kind == CauseKind::finished) return true;
     if (findings.empty())
@@ -222,14 +252,15 @@ class Supervisor {
     failures_by_host_[attempt.host] = kSuspectAfter;
   }
 
-  // Runs a command with its output in a file of its own; its status, where it ended in time.
+  // Runs a command with its output in a file of its own; its status, where it ended in time. It has nothing to save:
+  // a request to stop ends it.
   std::optional<int> run_to_file(const std::vector<std::string>& words, const fs::path& printed,
                                  SteadyClock::time_point until) {
     Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file.is_open()) return std::nullopt;
     ChildProcess child(words, file.get());
     std::optional<int> status;
-    while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
+    while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !asked_to_stop()) continue;
     child.kill_all();
     return status;
   }
@@ -246,20 +277,18 @@ class Supervisor {
     watch_child(child, events, attempt);
     attempt.ended = wall_now();
     take_events(events, attempt);
+    // A request that came when all was done met a process that no longer handles it.
+    if (attempt.says_it_is_done && attempt.cause.signal == SIGUSR1) attempt.cause = {.kind = CauseKind::finished};
     end_processes(child, attempt);
     log_.echo();
     WallTime gone = wall_now();
     attempt.done_step = last_metrics_step(out_);
-    WallTime failing_since = attempt.ended;
     if (attempt.trained) {
-      failing_since = *attempt.trained;
-      if (auto progress = last_progress(out_, request_.run); progress && *progress > failing_since)
-        failing_since = std::min(*progress, attempt.ended);
-    }
-    if (attempt.trained)
+      WallTime progress = last_progress(out_, request_.run).value_or(*attempt.trained);
+      WallTime failing_since = time_within(progress, clock_.set_by(), *attempt.trained, attempt.ended);
       outage_ = {.detecting = seconds_between(failing_since, attempt.ended)};
-    else
-      outage_.starting += seconds_between(spawned, attempt.ended);
+    }
+    if (!attempt.trained) outage_.starting += seconds_between(spawned, attempt.ended);
     outage_.ending += seconds_between(attempt.ended, gone);
     for (const LastBeat& beat : last_beats(out_)) attempt.at_step = std::max(attempt.at_step, beat.snapshot.step);
   }
@@ -272,7 +301,7 @@ class Supervisor {
     HeartbeatWatch watch(out_, limits, SteadyClock::now());
     auto glance = std::clamp<SteadyClock::duration>(request_.watch.stale / 4, 50ms, 1s);
     auto next_look = SteadyClock::now() + glance, next_hosts = SteadyClock::now() + kHostsLook;
-    bool told = false;
+    StopRelay relay(child);
     for (;;) {
       if (std::optional<int> status = child.wait(kPoll)) {
         attempt.cause = cause_of_status(*status);
@@ -289,12 +318,14 @@ class Supervisor {
         next_hosts = now + kHostsLook;
         regrows_ = has_more_hosts(attempt);
       }
-      if (!told && (asked_to_stop() || regrows_)) {
-        log_.say(regrows_ ? "hosts have returned: the run is asked to save and stop, and goes on with more ranks"
-                          : "the run is asked to save and stop");
-        child.send(SIGUSR1);
-        told = true;
+      if (attempt.says_it_leaves) relay.answered();
+      if (asked_to_stop() || regrows_) {
+        if (!relay.has_asked())
+          log_.say(regrows_ ? "hosts have returned: the run is asked to save and stop, and goes on with more ranks"
+                            : "the run is asked to save and stop");
+        relay.ask(now);
       }
+      if (attempt.trained) watch.expect(active_ranks_, now);
       if (now < next_look) continue;
       next_look = now + glance;
       if (std::optional<std::string> what = watch.look(now)) {
@@ -314,7 +345,8 @@ class Supervisor {
 
   // While its processes are still there to be looked at.
   void report_hang(Attempt& attempt) {
-    int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall_now().time_since_epoch()).count();
+    auto now = std::chrono::system_clock::now().time_since_epoch();  // as heartbeats have it
+    int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
     std::optional<HangReport> report = hang_report(last_beats(out_), now_ms);
     if (!report) return;
     for (const std::string& line : report->chain) log_.say(line);
@@ -323,9 +355,11 @@ class Supervisor {
     record(report->event());
   }
 
-  bool has_more_hosts(const Attempt& attempt) const {
+  bool has_more_hosts(const Attempt& attempt) const try {
     std::optional<MeshChoice> now = choose_mesh();
     return attempt.trained && now && (now->setting.empty() || now->ranks > active_ranks_);
+  } catch (const std::runtime_error&) {
+    return false;  // somebody is writing the hostfile at this moment, or it cannot be read
   }
 
   // When it trains again, the interruption is over.
@@ -334,8 +368,13 @@ class Supervisor {
       if (event.kind == EventKind::hang)
         if (auto late = event.details.integer("late_rank")) attempt.rank = static_cast<int>(*late);
       if (event.kind == EventKind::failure && !attempt.told_code)
-        if (auto code = event.details.integer("exit_code")) attempt.told_code = static_cast<int>(*code);
+        if (auto code = event.details.integer("exit_code")) {
+          attempt.told_code = static_cast<int>(*code);
+          attempt.told = event.text;
+        }
       if (event.kind == EventKind::corruption) attempt.corrupt_rank = event.details.integer("rank");
+      attempt.says_it_is_done |= event.kind == EventKind::finish;
+      attempt.says_it_leaves |= event.kind == EventKind::finish || event.kind == EventKind::stop;
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
       attempt.from_step = event.step.value_or(1) - 1;
@@ -392,15 +431,37 @@ class Supervisor {
     if (asked && left_when_asked)
       return stop(signals_.end_asked() ? "asked to stop, and ended at once"
                                        : fmt::format("asked to stop at step {}", attempt.done_step));
-    if (asked) return give_up(cause.as_exit_code(), fmt::format("asked to stop; the run ended by {}", cause.text()));
+    if (asked && info_of(cause.kind).response == Response::retry)
+      return stop(fmt::format("asked to stop; the run ended by {} before it had saved, and goes on from step {}",
+                              cause.text(), std::max<int64_t>(0, newest_kept())));
     if (grown && left_when_asked) return;
+    if (std::optional<std::chrono::milliseconds> wait = patience_with(attempt)) {
+      suspect(attempt);
+      if (*wait > 0ms) wait_for(*wait);
+    }
+  }
+
+  // How long the next attempt waits; nothing where there is none.
+  std::optional<std::chrono::milliseconds> patience_with(const Attempt& attempt) {
+    const Cause& cause = attempt.cause;
     RetryPolicy::Decision next = policy_.after(cause, attempt.at_step, newest_kept());
-    if (!next.retry)
-      return give_up(cause.as_exit_code(),
-                     fmt::format("{}: {}{}", cause.text(), next.why,
-                                 cause.kind == CauseKind::reproducible_non_finite ? "; " + cause.detail : ""));
-    suspect(attempt);
-    if (next.wait > 0ms) wait_for(next.wait);
+    if (next.retry) return next.wait;
+    give_up(cause.as_exit_code(),
+            fmt::format("{}: {}{}", cause.text(), next.why,
+                        cause.kind == CauseKind::reproducible_non_finite ? "; " + cause.detail : ""));
+    return std::nullopt;
+  }
+
+  // What fails here, and not in the run (a directory that cannot be listed, a process that cannot be started), may not
+  // fail the next time.
+  void outlive(int64_t number, const std::runtime_error& error) {
+    log_.say(error.what());
+    Attempt attempt{.number = number, .started = wall_now(), .ended = wall_now(), .done_step = done_step_};
+    attempt.cause = {.kind = CauseKind::run_failed, .exit_code = number_of(ExitCode::run_failed)};
+    if (report_.attempts.empty() || report_.attempts.back().number < number) report_.attempts.push_back(attempt);
+    if (asked_to_stop()) return;
+    std::optional<std::chrono::milliseconds> wait = patience_with(attempt);
+    if (wait && *wait > 0ms) wait_for(*wait);
   }
 
   // Where the run's own device is tried again, and which other one there is to compare with.
@@ -501,8 +562,9 @@ class Supervisor {
   void tell_failure(const Attempt& attempt) {
     const Cause& cause = attempt.cause;
     std::string who = attempt.rank ? fmt::format("; rank {} on {}", *attempt.rank, attempt.host) : "";
-    std::string text = fmt::format("attempt {} failed at step {}: {}{}", attempt.number,
-                                   std::max(attempt.at_step, attempt.done_step), cause.text(), who);
+    std::string why = attempt.told.empty() ? "" : fmt::format(": {}", attempt.told);
+    std::string text = fmt::format("attempt {} failed at step {}: {}{}{}", attempt.number,
+                                   std::max(attempt.at_step, attempt.done_step), cause.text(), who, why);
     log_.say(text);
     EventDetails details{{"attempt", attempt.number}, {"cause", std::string(info_of(cause.kind).name)}};
     if (cause.exit_code >= 0) details.set("exit_code", int64_t{cause.exit_code});
@@ -545,8 +607,10 @@ class Supervisor {
     report_.productive_seconds = productive_seconds(out_, report_.first_step);
     std::optional<WallTime> last_step = last_step_time(out_);
     bool trained_to_the_end = !report_.attempts.empty() && report_.attempts.back().trained;
-    if (report_.outcome == ExitCode::finished && last_step && trained_to_the_end)
-      report_.end_seconds = std::max(0.0, report_.seconds - std::max(seconds_between(began_, *last_step), 0.0));
+    if (report_.outcome == ExitCode::finished && last_step && trained_to_the_end) {
+      WallTime now = wall_now();
+      report_.end_seconds = seconds_between(time_within(*last_step, clock_.set_by(), began_, now), now);
+    }
     // The last attempt's end is no interruption where the run finished or was stopped.
     if (report_.outcome != ExitCode::finished && report_.outcome != ExitCode::stopped) {
       report_.lost += outage_;
@@ -554,12 +618,16 @@ class Supervisor {
     }
   }
 
+  WallTime wall_now() const { return clock_.now(); }
+
   const SuperviseRequest& request_;
+  const StopSignals& signals_;
+  SteadyWall clock_;
   fs::path out_;
   RunLock lock_;
-  StopSignals signals_;
   RunLog log_;
   EventLog events_;
+  int64_t newest_seen_ = -1;  // checkpoint, by its step
   RetryPolicy policy_;
   std::optional<HostPool> pool_;
   std::map<std::string, int> failures_by_host_;
@@ -574,8 +642,8 @@ class Supervisor {
 
 }  // namespace
 
-RunReport supervise(const SuperviseRequest& request) {
-  return Supervisor(request).run();
+RunReport supervise(const SuperviseRequest& request, const StopSignals& signals) {
+  return Supervisor(request, signals).run();
 }
 
 }  // namespace sextant

@@ -14,6 +14,7 @@
 #include "supervise/retry_policy.h"
 #include "supervise/run_report.h"
 #include "supervise/start_command.h"
+#include "supervise/stop_signals.h"
 
 namespace sextant {
 
@@ -33,7 +34,7 @@ struct SuperviseRequest {
   bool echo = true;                       // the log on standard output
 };
 
-// UserError where another supervisor or run holds the directory.
-RunReport supervise(const SuperviseRequest& request);
+// UserError where another supervisor or run holds the directory. `signals` are heard from before anything is started.
+RunReport supervise(const SuperviseRequest& request, const StopSignals& signals);
 
 }  // namespace sextant

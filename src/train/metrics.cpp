@@ -1,7 +1,11 @@
 #include "train/metrics.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/interruptions.h"
 
 namespace sextant {
 
@@ -331,15 +336,21 @@ std::vector<MetricField> metric_fields() {
 
 MetricsFile::MetricsFile(std::filesystem::path path, int64_t resume_step) : path_(std::move(path)) {
   write_file_atomically(path_, kept_lines(path_, resume_step));
-  file_.open(path_, std::ios::app);
-  if (!file_) throw RunError(path_.string(), "cannot open for writing");
+  file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+  if (!file_.is_open()) throw_disk_error(path_, "cannot open for writing", errno);
 }
 
 void MetricsFile::append(const StepMetrics& m) {
   Line line;
   for (const FieldOfLine& field : kFields) field.write(line, field.about.name, m);
-  file_ << line.text() << std::endl;
-  if (!file_) throw RunError(path_.string(), "cannot write", "is the disk full?");
+  std::string text = line.text() + "\n";
+  Interruptions interruptions;
+  for (size_t done = 0; done < text.size();) {
+    ssize_t n = ::write(file_.get(), text.data() + done, text.size() - done);
+    if (n < 0 && interruptions.may_try_again()) continue;
+    if (n < 0) throw_disk_error(path_, "cannot write", errno);
+    done += static_cast<size_t>(n);
+  }
 }
 
 }  // namespace sextant

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "ckpt/disk.h"
+#include "ckpt/still_there.h"
 #include "train/tensor_statistics.h"
 
 namespace sextant {
@@ -80,11 +81,12 @@ class MetricsFile {
  public:
   // `resume_step`: the last step already done; 0 for a new run.
   MetricsFile(std::filesystem::path path, int64_t resume_step);
-  void append(const StepMetrics& metrics);  // RunError when the disk is full
+  bool is_there() const { return is_still_at(file_, path_); }  // false once it has been removed
+  void append(const StepMetrics& metrics);  // RunError that says why, where the disk does not take it
 
  private:
   std::filesystem::path path_;
-  std::ofstream file_;
+  Descriptor file_;
 };
 
 }  // namespace sextant

@@ -163,6 +163,7 @@ class Run {
     position_.watch.begin_other_work();
     if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     end();
+    if (group_.leads()) require_results();
     if (!idle) record_outcome();
     return result_;
   }
@@ -345,7 +346,7 @@ class Run {
       record_event({.kind = EventKind::spike,
                     .step = spike.step,
                     .text = spike.text,
-                    .details = {{"action", run_.train.spike.action}}});
+                    .details = {{"action", spikes_.answer()}}});
     }
     if (spikes_.may_rewind()) rewind_from_ = spike.step;
   }
@@ -462,6 +463,23 @@ class Run {
                   .details = {{"checkpoint", newest.path.string()}}});
   }
 
+  // The leader's. What is written from here on would be lost, or begin another directory of that name.
+  void require_directory() const {
+    if (!metrics_ || metrics_->is_there() || parts_.lock.is_there()) return;
+    throw RunError(parts_.out.string(), "was removed or moved while the run was writing there",
+                   "what was trained since is lost; the same command begins anew");
+  }
+
+  // Nothing is told of that is not there.
+  void require_results() const {
+    require_directory();
+    if (metrics_ && !metrics_->is_there())
+      throw RunError((parts_.out / "metrics.jsonl").string(), "was removed or moved while the run was writing to it");
+    std::error_code error;
+    if (const fs::path& newest = result_.checkpoint; !newest.empty() && !fs::exists(newest, error) && !error)
+      throw RunError(newest.string(), "was removed or moved: the run ends without a checkpoint of its last step");
+  }
+
   // Of the run as a whole: the leader's.
   void record_event(const RunEvent& event) {
     if (!events_) return;
@@ -485,6 +503,7 @@ class Run {
   // A signal may reach one process before another, and the leader alone looks at the switches: all stop or save after
   // the same step.
   Switches::Asked asked_of_all(const StopRequest& stop) {
+    if (group_.leads()) require_directory();
     Switches::Asked own = group_.leads() ? switches_.look() : Switches::Asked();
     if (own.save) switches_.save_begins();
     std::array<double, 2> asked{stop.asked() || own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0};
@@ -593,6 +612,7 @@ class Run {
   }
 
   void save(Saver::Occasion occasion) {
+    if (group_.leads()) require_directory();
     state_.spike = spikes_.state();
     // The update of such a step is skipped, and the run may be about to end: it is to go on from before it.
     bool spoiled = occasion == Saver::Occasion::periodic && non_finite_.steps() > 0;

@@ -14,6 +14,7 @@
 #include "train/health/stop.h"
 #include "train/progress.h"
 #include "train/save/resume.h"
+#include "train/save/run_lock.h"
 #include "train/train.h"
 
 namespace sextant {
@@ -22,6 +23,7 @@ namespace sextant {
 struct RankRunParts {
   const RunConfig& run;
   const std::filesystem::path& out;
+  const RunLock& lock;  // of it; the leader's process has it
   const ModelSpec& spec;
   const DropoutRates& dropout;
   const Dataset& dataset;

@@ -136,7 +136,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
   ResumePoint resume;
   std::chrono::milliseconds timeout = TimeLimits::wait_of(TimeLimits(run).in_other_work());
   leader_first(processes, timeout / 4, [&] {
-    if (launch.leads()) directory = prepare_run_directory(out);
+    if (launch.leads()) directory = prepare_run_directory(out, view.supervisor);
     for (const std::string& note : directory.notes) say(note);
     keep_validation_split(run, out, say);
     if (launch.leads() && run.model.from && starts_afresh(run, out))
@@ -162,6 +162,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
 
   RankRunParts parts{.run = run,
                      .out = out,
+                     .lock = directory.lock,
                      .spec = spec,
                      .dropout = shape.dropout,
                      .dataset = *dataset,

@@ -44,7 +44,8 @@ enum class Beginning : uint8_t { fresh, resumed };
 // What is asked of a run beside its config, for this time.
 struct TrainView {
   Profile profile = {};
-  int64_t until = 0;  // the run saves and stops behind this step; 0: it goes on to its end
+  int64_t until = 0;            // the run saves and stops behind this step; 0: it goes on to its end
+  std::string supervisor = {};  // of which the run is an attempt, by the name in its lock; empty: none
   Verbosity verbosity =
       Verbosity::usual;               // quiet: nothing; verbose: a line for every step, whatever train.log_every says
   std::optional<RateRamp> ramp = {};  // a learning-rate range test: these rates in place of the config's

@@ -2,61 +2,13 @@
 // not retried; requests to stop reach the run; and nothing is left behind.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "checkout.h"
 #include "expectations.h"
-#include "processes.h"
-#include "started_command.h"
+#include "run_fixture.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
-
-class RunVerb : public testing::Test {
- protected:
-  RunVerb() : place_(std::string("run-") + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
-
-  // The verb's arguments, for a small run that saves every second step.
-  std::string arguments(const std::string& verb, const std::string& extra, const std::string& out = "run") const {
-    return fmt::format(
-        "{} {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 "
-        "model.hidden=32 "
-        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=20 checkpoint.every=2 "
-        "checkpoint.background=false {}",
-        verb, config_path("tiny-llama.toml"), place_ / out, place_ / "cache", extra);
-  }
-  std::vector<std::string> losses(const std::string& out = "run") const {
-    std::vector<std::string> found;
-    std::istringstream lines(read_file(place_ / (out + "/metrics.jsonl")));
-    for (std::string line; std::getline(lines, line);) {
-      nlohmann::json json = nlohmann::json::parse(line);
-      found.push_back(fmt::format("{} {}", json["step"].dump(), json["loss"].dump()));
-    }
-    return found;
-  }
-  std::vector<std::string> undisturbed(const std::string& extra) {
-    Outcome outcome = run_command(arguments("train", extra, "plain"));
-    EXPECT_EQ(outcome.code, 0) << outcome.output;
-    return losses("plain");
-  }
-  nlohmann::json report(const Outcome& outcome) {
-    return nlohmann::json::parse(outcome.output.substr(std::min(outcome.output.find('{'), outcome.output.size())),
-                                 nullptr, false);
-  }
-  int events(const std::string& kind) const {
-    return static_cast<int>(count_of(read_file(place_ / "run/events.jsonl"), fmt::format("\"event\":\"{}\"", kind)));
-  }
-  void expect_nothing_left() {
-    EXPECT_TRUE(comes_true([&] { return processes_in(place_.path(), Counted::ranks) == 0; }));
-    EXPECT_FALSE(fs::exists(place_ / "run/supervisor.json"));
-  }
-
-  ScratchPlace place_;
-};
 
 TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
   std::string mesh =
@@ -146,8 +98,6 @@ TEST_F(RunVerb, PreflightDecidesWhetherARunStarts) {
   EXPECT_EQ(outcome.output.find("failure: limits, open files"), std::string::npos) << outcome.output;
 }
 
-const std::string kLong = "train.steps=1000000 train.log_every=1000000 ";
-
 TEST_F(RunVerb, SignalsAndSwitchesReachTheRun) {
   StartedCommand run(fmt::format("exec {} {}", checkout::kBinary, arguments("run", kLong + "checkpoint.every=0")),
                      place_ / "log");
@@ -179,6 +129,21 @@ TEST_F(RunVerb, AKilledSupervisorLeavesNothingThatTheNextOneCannotEnd) {
   EXPECT_EQ(next.code, 0) << next.output;
   expect_words(next.output, {fmt::format("(step {})", done)});
   expect_nothing_left();
+}
+
+// Between two attempts nobody holds the run's own lock.
+TEST_F(RunVerb, ATrainBetweenTwoAttemptsIsRefusedAndDisturbsNothing) {
+  std::vector<std::string> expected = undisturbed("");
+  StartedCommand run(
+      fmt::format("exec {} {}", checkout::kBinary, arguments("run", "--inject throw@1 --inject throw@1 --backoff 5")),
+      place_ / "log");
+  ASSERT_TRUE(comes_true([&] {
+    return fs::exists(place_ / "log") && run.output().find("next attempt in 5 s") != std::string::npos;
+  })) << run.output();
+  expect_refusal(run_command(arguments("train", "")), 2, {"another supervisor is at work here: process"});
+  EXPECT_EQ(run.wait(), 0) << run.output();
+  EXPECT_EQ(losses(), expected);
+  expect_words(run.output(), {"attempts  3"});
 }
 
 // A stand-in for mpirun: a hostfile that names `bad` leaves a heartbeat of a rank that failed there; else the ranks are
@@ -317,13 +282,6 @@ TEST_F(RunVerb, SlowRanksAreNamedWithAReason) {
     expect_words(log, {"\"event\":\"straggler\"", fmt::format("rank 1 is slow ({})", c.reason), "\"rank\":1"});
   }
 }
-
-class RunUnderMpi : public RunVerb {
- protected:
-  void SetUp() override {
-    if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
-  }
-};
 
 TEST_F(RunUnderMpi, LostRanksAreReplaced) {
   std::vector<std::string> expected = undisturbed("mesh.dp=2");

@@ -8,6 +8,7 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "supervise/run_report.h"
+#include "supervise/steady_wall.h"
 
 namespace sextant {
 namespace {
@@ -61,6 +62,16 @@ TEST_F(LastProgress, IsTheCheckpointThatStepsWaitedFor) {
   ASSERT_TRUE(found(false));
   EXPECT_GT(*found(false), now_ - 20s);
   EXPECT_EQ(found(true), now_ - 60s) << "steps went on while it was written";
+}
+
+TEST(SteadyWalls, FilesKeepTheirPlaceWhenTheClockIsSet) {
+  WallTime first(1000s), last(1100s);
+  for (std::chrono::hours set : {24h, -24h, 0h}) {
+    EXPECT_EQ(time_within(WallTime(1040s), set, first, last), WallTime(1040s)) << "written before it was set";
+    EXPECT_EQ(time_within(WallTime(1040s) + set, set, first, last), WallTime(1040s)) << "and after";
+    EXPECT_EQ(time_within(WallTime(990s), set, first, last), first);
+  }
+  EXPECT_EQ(time_within(WallTime(1200s), 0h, first, last), last);
 }
 
 // Lines of a run that went on from step 3: those after it count, once each; what is no number, or cut off, does not.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/staged_directory.h"
 #include "config/load.h"
@@ -71,9 +73,32 @@ std::string new_branch_name(const fs::path& out) {
   }
 }
 
+// A supervisor's directory is its own also while none of its attempts runs. So a run of nobody's looks for one, before
+// its own lock and after: whichever of the two came second, one of them sees the other's lock.
+RunLock lock_unsupervised(const fs::path& out) {
+  RunLock::require_free(out, RunLock::kSupervisorFile);
+  RunLock lock(out);
+  RunLock::require_free(out, RunLock::kSupervisorFile);
+  return lock;
+}
+
+// Nothing here is what a person gave, so the supervisor tries again.
+RunLock lock_supervised(const fs::path& out, const std::string& supervisor) {
+  constexpr std::chrono::seconds kPatience{10};  // with those that are about to see that it is not theirs
+  std::string holder = RunLock::last_holder(out, RunLock::kSupervisorFile);
+  if (!holder.starts_with(supervisor + ","))
+    throw RunError(out.string(), fmt::format("{}, which started this run, is no longer its supervisor", supervisor),
+                   "use `sextant run`, or leave --supervised-by out");
+  try {
+    return RunLock(out, RunLock::kRunFile, kPatience);
+  } catch (const UserError& held) {
+    throw RunError("", held.what());
+  }
+}
+
 }  // namespace
 
-PreparedDirectory prepare_run_directory(const fs::path& out) {
+PreparedDirectory prepare_run_directory(const fs::path& out, const std::string& supervisor) {
   std::error_code error;
   // As far as the path exists: `--out notes.txt/run` fails for the same reason as `--out notes.txt`.
   for (fs::path at = out; !at.empty(); at = at.has_relative_path() ? at.parent_path() : fs::path())
@@ -86,7 +111,8 @@ PreparedDirectory prepare_run_directory(const fs::path& out) {
   if (error)
     throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()),
                    "choose another with --out, or change who may write there");
-  PreparedDirectory prepared{.lock = RunLock(out), .notes = {}};
+  PreparedDirectory prepared{.lock = supervisor.empty() ? lock_unsupervised(out) : lock_supervised(out, supervisor),
+                             .notes = {}};
   if (!prepared.lock.is_held())
     prepared.notes.push_back(
         fmt::format("{}: this file system has no locks; do not start a second run here", out.string()));
@@ -125,8 +151,8 @@ void record_config(const fs::path& out, const RunConfig& run, int64_t first_step
 std::map<int64_t, fs::path> config_history(const fs::path& out) {
   constexpr std::string_view kBefore = "config-", kAfter = ".toml";
   std::map<int64_t, fs::path> history;
-  std::error_code ignored;
-  for (fs::directory_iterator at(out, ignored), end; at != end; at.increment(ignored)) {
+  std::error_code error;
+  for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
     std::string name = at->path().filename().string();
     if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || name.size() <= kBefore.size() + kAfter.size())
       continue;
@@ -136,6 +162,7 @@ std::map<int64_t, fs::path> config_history(const fs::path& out) {
     if (auto read = std::from_chars(first, last, step); read.ec == std::errc() && read.ptr == last && step > 0)
       history.emplace(step, at->path());
   }
+  require_looked_at(out, error);
   return history;
 }
 

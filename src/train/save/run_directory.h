@@ -20,8 +20,8 @@ struct PreparedDirectory {
 };
 
 // Makes it and locks it; then removes what ended runs left, and reads their last status. Nothing else has been touched
-// when another run holds the lock.
-PreparedDirectory prepare_run_directory(const std::filesystem::path& out);
+// when another run holds the lock. `supervisor`: of which this run is an attempt, by the name in its lock; empty: none.
+PreparedDirectory prepare_run_directory(const std::filesystem::path& out, const std::string& supervisor = {});
 
 // Moves checkpoints of steps after `step`, and a copy of the metrics, to a new directory OUT/abandoned-N: a run that
 // goes on from an earlier step is another branch, whose pruning and resuming must not meet them. Returns that

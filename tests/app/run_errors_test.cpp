@@ -1,0 +1,92 @@
+// What a supervised run survives beyond the faults of ranks: calls of the system that fail once, in the run or in the
+// supervisor itself.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "durability/error_shim.h"
+#include "expectations.h"
+#include "run_fixture.h"
+
+namespace sextant {
+namespace {
+
+class RunErrors : public RunVerb {
+ protected:
+  void SetUp() override {
+    if (!kErrorShimWorks) GTEST_SKIP() << "calls cannot be made to fail beside a sanitizer";
+  }
+  Outcome run_with(const std::string& extra, const FailingCalls& calls) {
+    std::filesystem::remove_all(place_ / "run");
+    std::filesystem::remove(calls.counter);
+    return run_command(arguments("run", extra + " --backoff 0"), with_failing(calls));
+  }
+};
+
+TEST_F(RunErrors, ADirectoryThatCannotBeListedOnceIsNoBadInput) {
+  std::vector<std::string> expected = undisturbed("");
+  for (int error : {EIO, EMFILE})
+    for (int which = 1; which <= 12; ++which) {
+      Outcome outcome = run_with("", {.call = "list",
+                                      .error = error,
+                                      .path = place_ / "run",
+                                      .from = which,
+                                      .to = which,
+                                      .counter = place_ / "count"});
+      EXPECT_EQ(outcome.code, 0) << which << "\n" << outcome.output;
+      EXPECT_EQ(losses(), expected) << which << "\n" << outcome.output;
+    }
+}
+
+TEST_F(RunErrors, ADirectoryThatCanNeverBeListedIsGivenUpAsAFailure) {
+  Outcome outcome = run_with(
+      "--retries 2",
+      {.call = "list", .error = EIO, .path = place_ / "run", .from = 1, .to = 1000, .counter = place_ / "count"});
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  expect_words(outcome.output, {"Input/output error", "--retries 2"});
+}
+
+TEST_F(RunErrors, AMetricsFileThatCannotGrowIsNamedWithTheReason) {
+  Outcome outcome = run_with("", {.call = "write",
+                                  .error = EFBIG,
+                                  .path = place_ / "run/metrics.jsonl",
+                                  .from = 3,
+                                  .to = 3,
+                                  .counter = place_ / "count"});
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  expect_words(outcome.output, {"metrics.jsonl: cannot write: File too large", "attempts  2"});
+  // Also where the run's own output is lost: its events have it.
+  size_t failed = outcome.output.find("== attempt 1 failed");
+  ASSERT_NE(failed, std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.substr(failed, outcome.output.find('\n', failed) - failed).find("File too large"),
+            std::string::npos)
+      << outcome.output;
+}
+
+// The clock is set when step 4 is done, which is then a day ago by the times of files.
+TEST_F(RunErrors, AClockThatIsSetLosesNoDay) {
+  Outcome outcome =
+      run_command(arguments("run", "--inject kill@6 --json"), with_clock_jump(place_ / "run/step-000004", 86'400));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  nlohmann::json told = report(outcome);
+  EXPECT_EQ(told["failures"], 1);
+  EXPECT_LT(told["seconds"].get<double>(), 3600) << outcome.output;
+  double lost = 0;
+  for (const auto& [phase, seconds] : told["lost"].items()) lost += seconds.get<double>();
+  EXPECT_LT(lost, 3600) << outcome.output;
+  EXPECT_LT(told["end_seconds"].get<double>(), 3600) << outcome.output;
+}
+
+TEST_F(RunErrors, WhatTheSupervisorSaysIsSeenWhereItsLogIsFull) {
+  Outcome outcome = run_with("checkpoint.resume=/no/such/place", {.call = "write",
+                                                                  .error = EFBIG,
+                                                                  .path = place_ / "run/run.log",
+                                                                  .from = 1,
+                                                                  .to = 1000000,
+                                                                  .counter = place_ / "count"});
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  expect_words(outcome.output, {"== attempt 1,", "== given up: exit code 2"});
+}
+
+}  // namespace
+}  // namespace sextant
