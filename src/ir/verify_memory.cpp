@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/alias.h"
 #include "ir/arena_contents.h"
+#include "ir/host_access.h"
 #include "ir/lane.h"
 #include "ir/walk.h"
 
@@ -43,7 +44,12 @@ struct OpFacts {
 class DryRun {
  public:
   DryRun(const Program& program, std::string_view after)
-      : program_(program), after_(after), walk_(program), contents_(all_ranges(program), runs_) {
+      : program_(program),
+        after_(after),
+        walk_(program),
+        contents_(all_ranges(program), runs_),
+        feeds_(microbatch_feeds(program)),
+        fetches_(fetches(program)) {
     find_stored();
     for (const Region& region : program.regions) first_microbatches_.push_back(first_microbatch(program, region));
     size_t next = 0;
@@ -54,6 +60,7 @@ class DryRun {
                .slots = slots(program, value),
                .first_run = next,
                .is_of_microbatch = value.kind == ValueKind::activation && origin_is_activation(value)};
+      if (value.kind == ValueKind::feed) facts.is_of_microbatch = !is_of_step(value);
       next += static_cast<size_t>(facts.slots);
     }
     made_.resize(next);
@@ -62,23 +69,31 @@ class DryRun {
     for (size_t number = 0; number < walk_.op_count(); ++number)
       add_op(walk_.op(static_cast<int32_t>(number)), workspace_of(program, number) < 0 ? SegmentRun{} : runs_[next++]);
     started_.resize(ops_.size(), 0);
-    for (const ValueFacts& facts : values_)
-      if (is_persistent(facts.value->kind)) write(facts, 0, kAnyMicrobatch);  // as the step before left it
+    for (const ValueFacts& facts : values_) {
+      const bool fed = facts.kind == ValueKind::feed && is_of_step(*facts.value);
+      if (is_persistent(facts.kind) || fed)
+        write(facts, 0, kAnyMicrobatch);  // as the step before, or the host, left it
+    }
   }
 
   void run() {
     const std::vector<Action> actions = actions_to_run();
     for_each_unit(actions, [&](std::span<const Action> unit) {
+      for_each_access(feeds_, unit, [&](const ValueFacts& value, int microbatch) { write_as_host(value, microbatch); });
       for (const WalkStep& step : walk_.steps(unit)) {
         action_ = &unit[static_cast<size_t>(step.part)];
         take(step);
       }
+      for_each_access(fetches_, unit, [&](const ValueFacts& value, int microbatch) {
+        require_fetched(value, "the host reads it");
+        BUG_IF(made(value, 0).microbatch != microbatch, "after {}: the host reads %{} ({}) of microbatch {} for {}",
+               after_, value.value->id, value.value->path, made(value, 0).microbatch, microbatch);
+        touch(kHost, run_of(value, 0), Access::read);
+      });
     });
-    for (const ValueFacts& facts : values_)
-      if (facts.value->kind == ValueKind::fetch && made_[facts.first_run].content != 0)
-        BUG_IF(!contents_.holds(runs_[facts.first_run], made_[facts.first_run].content),
-               "after {}: %{} ({}) is overwritten before the step ends and it is fetched", after_, facts.value->id,
-               facts.value->path);
+    for (const HostAccess& fetched : fetches_)
+      if (const ValueFacts& value = value_facts(fetched.value); made(value, 0).content != 0)
+        require_fetched(value, "the step ends");
   }
 
  private:
@@ -110,6 +125,14 @@ class DryRun {
         taken.insert(taken.end(), microbatches[i].begin(), microbatches[i].end());
     taken.insert(taken.end(), update.begin(), update.end());
     return taken;
+  }
+
+  // visit(value, microbatch): what the host touches along with the actions of a unit.
+  template <class Visit>
+  void for_each_access(const std::vector<HostAccess>& accesses, std::span<const Action> unit, const Visit& visit) {
+    for (const Action& action : unit)
+      for (const HostAccess& access : accesses)
+        if (access.is_at(action)) visit(value_facts(access.value), action.microbatch);
   }
 
   static constexpr int kAnyMicrobatch = -1;
@@ -207,6 +230,14 @@ class DryRun {
     contents_.write(run_of(value, microbatch), m.content);
   }
 
+  // Executors read a fetch where microbatch 0 has it.
+  void require_fetched(const ValueFacts& facts, std::string_view until) {
+    BUG_IF(facts.slots != 1, "after {}: %{} ({}) is fetched, and {} microbatches have their own", after_,
+           facts.value->id, facts.value->path, facts.slots);
+    BUG_IF(!contents_.holds(run_of(facts, 0), made(facts, 0).content), "after {}: %{} ({}) is overwritten before {}",
+           after_, facts.value->id, facts.value->path, until);
+  }
+
   void take(const WalkStep& step) {
     switch (step.kind) {
       case WalkStep::Kind::settle:
@@ -267,7 +298,6 @@ class DryRun {
   void read(int32_t number, const ValueFacts& facts) {
     const OpFacts& op = ops_[static_cast<size_t>(number)];
     const int microbatch = action_->microbatch;
-    if (facts.kind == ValueKind::feed && made(facts, microbatch).microbatch != microbatch) feed(facts);
     const Made& m = made(facts, microbatch);
     BUG_IF(m.content == 0, "after {}: {} reads %{} ({}) before it is made", after_, walk_.op(number).path,
            facts.value->id, facts.value->path);
@@ -290,23 +320,23 @@ class DryRun {
     return kind == BufferClass::activations || kind == BufferClass::saved;
   }
 
-  // The host writes a feed before the first action that reads it.
-  void feed(const ValueFacts& value) {
-    touch(-1, run_of(value, action_->microbatch), Access::write);
-    write(value, action_->microbatch, action_->microbatch);
+  void write_as_host(const ValueFacts& value, int microbatch) {
+    touch(kHost, run_of(value, microbatch), Access::write);
+    write(value, microbatch, microbatch);
   }
 
   enum class Access : uint8_t { read, write };
+  static constexpr int32_t kHost = -1;  // in place of an op's number
 
   void touch(int32_t number, const SegmentRun& bytes, Access access) {
     if (bytes.empty()) return;
-    bool comm = number >= 0 && ops_[static_cast<size_t>(number)].on_comm_lane;
+    bool comm = number != kHost && ops_[static_cast<size_t>(number)].on_comm_lane;
     for (const Pending& p : pending_) {
       if (!p.run.meets(bytes) || (access == Access::read && !p.writes)) continue;
       if (comm && p.slot < 0) continue;  // the lane keeps its order
       BUG("after {}: {} {} bytes that {} still {}: a wait is missing", after_,
-          number < 0 ? std::string("a feed") : walk_.op(number).path, access == Access::read ? "reads" : "writes",
-          walk_.op(p.op).path, p.writes ? "writes" : "reads");
+          number == kHost ? std::string("the host") : walk_.op(number).path,
+          access == Access::read ? "reads" : "writes", walk_.op(p.op).path, p.writes ? "writes" : "reads");
     }
     if (comm) pending_.push_back({number, -1, bytes, access == Access::write});
   }
@@ -316,6 +346,7 @@ class DryRun {
   Walk walk_;
   std::vector<SegmentRun> runs_;  // in the order of all_ranges
   ArenaContents contents_;
+  std::vector<HostAccess> feeds_, fetches_;
   std::vector<ValueFacts> values_;
   std::vector<OpFacts> ops_;             // by number
   std::vector<InputFacts> inputs_;       // of all ops

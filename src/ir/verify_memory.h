@@ -1,6 +1,6 @@
 // Proves by a dry run of the schedule that a Program computes on the bytes it means to: what an op reads is what was
-// made for it, and no lane touches bytes that the other still uses. It knows nothing of how buffers were placed or
-// lanes joined.
+// made for it, and no lane touches bytes that the other still uses. The host takes part: it writes feeds and reads
+// fetches when host_access.h says so. It knows nothing of how buffers were placed or lanes joined.
 #pragma once
 
 #include <string_view>

@@ -60,15 +60,6 @@ void write_if_present(Bound& bound, std::string_view path, T x) {
   if (value && value->buffer >= 0) write_value(bound, *value, x);
 }
 
-// The chunk whose backward yields the loss; -1 where none of this rank's does.
-int chunk_with_loss(const Program& program) {
-  const Value* loss = program.find("loss");
-  for (const Region& region : program.regions)
-    for (const Op& op : region.ops)
-      if (loss && std::find(op.outputs.begin(), op.outputs.end(), loss->id) != op.outputs.end()) return region.chunk;
-  return -1;
-}
-
 // What a rank computes by itself of a microbatch: losses, and gradients as they are made.
 class GradientHashes final : public OpObserver {
  public:
@@ -117,6 +108,7 @@ Trainer::Trainer(const Parts& parts)
   arena_ = parts.executor.allocate(bytes_in(MemorySpace::device), bytes_in(MemorySpace::host),
                                    {bytes_in(MemorySpace::nvme), run_.offload.path});
   count_layers_with_experts(parts.programs);
+  find_losses(parts.programs);
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
   for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
     repeat_.push_back({repeat.rounds, make_runner(parts, repeat.programs[stage_rank])});
@@ -125,13 +117,6 @@ Trainer::Trainer(const Parts& parts)
     measure_->tensors.emplace(parts.programs.measure, *measure_->bound);
   }
   noise_parts_ = parts.programs.noise_parts;
-  loss_chunk_ = chunk_with_loss(train_.bound->program());
-  for (std::string_view path : kLossPaths)
-    losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_.bound, path)});
-  for (MtpPaths paths = mtp_paths(1); any_has(parts.programs.train, paths.loss); paths = mtp_paths(mtp_depths() + 1)) {
-    losses_.push_back({paths.loss, true, counts(*train_.bound, paths.loss)});
-    mtp_scales_.push_back(paths.scale);
-  }
   // Nothing may build on a step before it is known that its update was made. A check that fails ends a rank within a
   // step, and the numbers of steps before it take all ranks to collect.
   bool alone = !repeat_.empty() || (run_.train.check_gemms > 0 && group_.size() > 1);
@@ -155,7 +140,7 @@ Trainer::Trainer(const Parts& parts)
 }
 
 Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program) {
-  Runner runner{.bound = parts.executor.bind(program, *arena_), .feeder = {}, .loads = {}};
+  Runner runner{.bound = parts.executor.bind(program, *arena_), .feeder = {}, .losses = {}, .loads = {}};
   runner.feeder = std::make_unique<Feeder>(*runner.bound, dataset_.train, dataset_.end_of_text,
                                            static_cast<uint64_t>(run_.train.seed));
   size_t place = 0;
@@ -165,7 +150,19 @@ Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program)
       if (counts(*runner.bound, path)) runner.loads.emplace_back(place, &program.at(path));
       ++place;
     }
+  for (const HostAccess& fetched : fetches(program))
+    for (size_t i = 0; i < losses_.size(); ++i)
+      if (program[fetched.value].path == losses_[i].path && counts(*runner.bound, losses_[i].path))
+        runner.losses.push_back({i, fetched});
   return runner;
+}
+
+void Trainer::find_losses(const RunPrograms& programs) {
+  for (std::string_view path : kLossPaths) losses_.push_back({std::string(path), any_has(programs.train, path)});
+  for (MtpPaths paths = mtp_paths(1); any_has(programs.train, paths.loss); paths = mtp_paths(mtp_depths() + 1)) {
+    losses_.push_back({paths.loss, true});
+    mtp_scales_.push_back(paths.scale);
+  }
 }
 
 void Trainer::count_layers_with_experts(const RunPrograms& programs) {
@@ -275,13 +272,7 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
       feed(runner, action, begun);
     }
     bound.run(unit, trace);
-    bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
-      return action.region == RegionKind::backward && action.chunk == loss_chunk_;
-    });
-    if (!makes_loss) return;
-    if (begun.open.size() + losses_.size() > kOpenLosses) collect_losses(bound, begun);
-    for (size_t i = 0; i < losses_.size(); ++i)
-      if (losses_[i].counted_here) begun.open.push_back({i, bound.fetch(program.at(losses_[i].path))});
+    for (const Action& action : unit) fetch_losses(runner, action, begun);
   });
   begun.grad_norm = bound.fetch(program.at("grad_norm"));
   if (!repeat_.empty()) {
@@ -304,6 +295,17 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
   if (runner.tensors) {
     bound.settle();
     runner.tensors->read(bound, begun.tensors);
+  }
+}
+
+// Some are made forward and some backward, and other microbatches may run in between: each is read when the unit that
+// makes it has run, and the next one may overwrite it.
+void Trainer::fetch_losses(Runner& runner, const Action& action, Begun& begun) {
+  const Program& program = runner.bound->program();
+  for (const LossFetch& loss : runner.losses) {
+    if (!loss.access.is_at(action)) continue;
+    if (begun.open.size() == kOpenLosses) collect_losses(*runner.bound, begun);
+    begun.open.push_back({loss.loss, runner.bound->fetch(program[loss.access.value])});
   }
 }
 

@@ -14,6 +14,7 @@
 #include "comm/host_group.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
+#include "ir/host_access.h"
 #include "run/programs.h"
 #include "train/data/dataset.h"
 #include "train/data/feeder.h"
@@ -83,10 +84,16 @@ class Trainer {
   int64_t microbatch_sequences() const {  // over all ranks
     return run_.batch.microbatch * train_.bound->program().mesh.ranks(AxisRole::data);
   }
+  // A loss that this rank adds its part of, with where a step makes it.
+  struct LossFetch {
+    size_t loss;  // see losses_
+    HostAccess access;
+  };
   // A Program of training with what it is run by.
   struct Runner {
     std::unique_ptr<Bound> bound;
     std::unique_ptr<Feeder> feeder;
+    std::vector<LossFetch> losses;
     std::vector<std::pair<size_t, const Value*>> loads;  // see layers_with_experts_
     std::optional<TensorReader> tensors = {};            // where it measures them
   };
@@ -98,8 +105,7 @@ class Trainer {
 
   struct LossOfStep {
     std::string path;
-    bool in_model = false;      // whether the model has it
-    bool counted_here = false;  // whether this rank adds its part
+    bool in_model = false;  // whether the model has it
   };
   struct Begun {
     int64_t step, first_sample;
@@ -134,6 +140,7 @@ class Trainer {
   };
   void write_feeds(Bound& bound, const Begun& begun);
   void issue(Runner& runner, Begun& begun, Trace* trace);
+  void fetch_losses(Runner& runner, const Action& action, Begun& begun);
   Collected collect(Runner& runner, Begun& begun);
   double seconds_of(const Begun& begun);  // since the step before it ended; once for each, in order
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
@@ -149,6 +156,7 @@ class Trainer {
   // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
   void evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums);
   void count_layers_with_experts(const RunPrograms& programs);
+  void find_losses(const RunPrograms& programs);
   StepMetrics::ExpertLoads collect_loads(Runner& runner, const Begun& begun);
 
   const RunConfig& run_;
@@ -171,7 +179,6 @@ class Trainer {
   std::vector<std::string> hashed_paths_;
   StepChecks checks_;  // of the step that was begun last
   std::unique_ptr<Bound> evaluate_;
-  int loss_chunk_ = -1;
   std::vector<LossOfStep> losses_;
   std::vector<std::string> mtp_scales_;  // the gradients of the last of them
   // The layers with experts, of all ranks. A Runner has this rank's part of the numbers of their loads, each with its

@@ -9,18 +9,12 @@
 
 namespace sextant {
 
-namespace {
-
-bool reads(const Region& region, ValueId id) {
-  return std::any_of(region.ops.begin(), region.ops.end(), [&](const Op& op) {
-    return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end();
-  });
-}
-
-}  // namespace
-
 Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, uint64_t seed)
-    : bound_(bound), sampler_(sampler), end_of_text_(end_of_text), seed_(seed) {
+    : bound_(bound),
+      sampler_(sampler),
+      end_of_text_(end_of_text),
+      seed_(seed),
+      accesses_(microbatch_feeds(bound.program())) {
   find_both(Content::tokens, "tokens");
   find_both(Content::targets, "targets");
   find_both(Content::begins, "begins");
@@ -52,15 +46,12 @@ void Feeder::find_feed(Content content, std::string_view path, int64_t depth) {
   const Program& program = bound_.program();
   const Value* value = program.find(path);
   if (!value) return;
-  for (const Region& region : program.regions) {
-    if (!reads(region, value->id)) continue;
-    Coordinate at = coordinate_of_data(program, region.chunk, coordinate_of(program.mesh, bound_.rank()));
-    Feed feed{content, value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at),
-              {},      depth};
-    if (value->shape.rank() > 1) feed.positions = held(value->shape[1], value->layout, 1, program.mesh, at);
-    feeds_.push_back(std::move(feed));
-    return;
-  }
+  auto access = std::ranges::find(accesses_, value->id, &HostAccess::value);
+  if (access == accesses_.end()) return;
+  Coordinate at = coordinate_of_data(program, access->chunk, coordinate_of(program.mesh, bound_.rank()));
+  Feed feed{content, value, *access, held(value->shape[0], value->layout, 0, program.mesh, at), {}, depth};
+  if (value->shape.rank() > 1) feed.positions = held(value->shape[1], value->layout, 1, program.mesh, at);
+  feeds_.push_back(std::move(feed));
 }
 
 void Feeder::read_rows(const Feed& feed, const Samples& samples) {
@@ -130,7 +121,7 @@ void Feeder::write_dropout_keys(const Feed& feed, int microbatch, const Samples&
 
 void Feeder::before(const Action& action, const Samples& samples) {
   for (const Feed& feed : feeds_) {
-    if (feed.region != action.region || feed.chunk != action.chunk) continue;
+    if (!feed.access.is_at(action)) continue;
     if (feed.content == Content::dropout_keys) {
       write_dropout_keys(feed, action.microbatch, samples);
       continue;

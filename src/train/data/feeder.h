@@ -10,6 +10,7 @@
 
 #include "data/sampler.h"
 #include "exec/executor.h"
+#include "ir/host_access.h"
 #include "mesh/placement.h"
 
 namespace sextant {
@@ -50,8 +51,7 @@ class Feeder {
   struct Feed {
     Content content = Content::tokens;
     const Value* value = nullptr;
-    RegionKind region = RegionKind::forward;
-    int chunk = 0;
+    HostAccess access;
     std::vector<Span> rows, positions;  // dropout keys, one per sequence, have no positions
     int64_t depth = 0;                  // of multi-token prediction
   };
@@ -67,6 +67,7 @@ class Feeder {
   const BatchSampler& sampler_;
   int32_t end_of_text_;
   uint64_t seed_;
+  std::vector<HostAccess> accesses_;
   std::vector<Feed> feeds_;       // that ops of this rank read; in a pipeline of two copies, of both copies' samples
   bool masks_documents_ = false;  // one of them is where documents begin
   std::vector<int32_t> token_rows_, target_rows_, begin_rows_, shifted_rows_;  // whole sequences
