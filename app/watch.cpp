@@ -153,7 +153,7 @@ void plot_runs(const WatchArguments& a) {
   RunSet runs = loaded_runs(a);
   std::vector<std::string> fields = fields_to_plot(a, runs);
   if (a.json) {
-    auto list = nlohmann::ordered_json::parse(runs_json(runs, std::time(nullptr))).at("runs");
+    auto list = nlohmann::ordered_json::parse(whole_body(runs_json(runs, std::time(nullptr)))).at("runs");
     return print_json({{"runs", list}});
   }
   XAxis axis = *x_axis_named(a.x);

@@ -79,6 +79,39 @@ size_t first_unprintable(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string without_controls(std::string_view text, Newlines newlines) {
+  std::string out;
+  append_escaped(out, text, newlines);
+  return out;
+}
+
+std::string escaped_json(std::string_view json) {
+  std::string out;
+  while (!json.empty()) {
+    Character c = first_of(json);
+    // Below 0x20 there are only the line ends and spaces between values.
+    if (c.valid && c.code >= 0x7F && is_control(c.code))
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c.code);
+    else
+      out += json.substr(0, c.bytes);
+    json.remove_prefix(c.bytes);
+  }
+  return out;
+}
+
+std::string utf8_text(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    Character c = first_of(text);
+    if (c.valid)
+      out += text.substr(0, c.bytes);
+    else
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text[0]));
+    text.remove_prefix(c.bytes);
+  }
+  return out;
+}
+
 std::string printable(std::string_view text, Newlines newlines) {
   std::string out;
   if (text.size() <= kMost) {

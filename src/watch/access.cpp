@@ -30,6 +30,29 @@ std::string_view bearer_token(const HttpRequest& request) {
   return header && header->starts_with(kBearer) ? std::string_view(*header).substr(kBearer.size()) : "";
 }
 
+bool is_of_other_origin(const HttpRequest& request, std::string_view host) {
+  const std::string* origin = request.header("origin");
+  if (!origin) return false;
+  size_t scheme = origin->find("://");
+  return scheme == origin->npos || std::string_view(*origin).substr(scheme + 3) != host;
+}
+
+// A page opened by a link on another: that page can neither read this one nor put it into a frame.
+bool is_followed_link(const HttpRequest& request) {
+  auto says = [&](std::string_view name, std::string_view value) {
+    const std::string* header = request.header(name);
+    return header && request.count_header(name) == 1 && *header == value;
+  };
+  return request.path == "/" && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");
+}
+
+// As the browser says it (https://www.w3.org/TR/fetch-metadata/). Other programs send no such header.
+bool is_of_other_site(const HttpRequest& request) {
+  return std::ranges::any_of(request.headers, [](const auto& header) {
+    return header.first == "sec-fetch-site" && header.second != "same-origin" && header.second != "none";
+  });
+}
+
 }  // namespace
 
 std::optional<HttpResponse> Access::refusal(const HttpRequest& request) const {
@@ -39,12 +62,8 @@ std::optional<HttpResponse> Access::refusal(const HttpRequest& request) const {
   if (token_.empty() && !is_loopback_name(*host))
     return plain_response(HttpStatus::forbidden,
                           "this server answers to localhost only; start it with --host to reach it by another name");
-  if (const std::string* origin = request.header("origin")) {
-    std::string_view from = *origin;
-    size_t scheme = from.find("://");
-    if (scheme == from.npos || from.substr(scheme + 3) != *host)
-      return plain_response(HttpStatus::forbidden, "requests of other sites are refused");
-  }
+  if (is_of_other_origin(request, *host) || (is_of_other_site(request) && !is_followed_link(request)))
+    return plain_response(HttpStatus::forbidden, "requests of other sites are refused");
   if (token_.empty()) return std::nullopt;
   const std::string* given = request.parameter("token");
   if (!equal_in_constant_time(given ? std::string_view(*given) : bearer_token(request), token_))

@@ -1,5 +1,6 @@
 // Who may ask. On loopback, requests must name a loopback host: a page of another site that lets its own name lead to
-// 127.0.0.1 (DNS rebinding) names that. Elsewhere a token is required.
+// 127.0.0.1 (DNS rebinding) names that. Elsewhere a token is required. Where the browser says that a page of another
+// site or of another port asks (Origin, Sec-Fetch-Site), the request is refused, but for a link that a person follows.
 #pragma once
 
 #include <optional>

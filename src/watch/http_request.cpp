@@ -137,6 +137,7 @@ std::variant<HttpRequest, HttpStatus> parse_request(std::string_view head) {
     if (one == line.npos || two == one || !is_token(line.substr(0, one))) return HttpStatus::bad_request;
     std::string_view version = line.substr(two + 1), target = line.substr(one + 1, two - one - 1);
     if (version != "HTTP/1.1" && version != "HTTP/1.0") return HttpStatus::bad_request;
+    request.is_http_1_0 = version == "HTTP/1.0";
     if (line.substr(0, one) != "GET") return HttpStatus::method_not_allowed;
     if (target.find(' ') != target.npos || !read_target(target, request)) return HttpStatus::bad_request;
   }

@@ -29,6 +29,7 @@ struct HttpRequest {
   std::string path;  // decoded: "/api/runs"
   Fields query;      // decoded
   Fields headers;    // names in lower case
+  bool is_http_1_0 = false;
 
   // The value, or nullptr. Of headers that stand twice, the first.
   const std::string* parameter(std::string_view name) const;

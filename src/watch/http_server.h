@@ -1,5 +1,6 @@
 // A server of GET requests and event streams on one thread, by poll(). Every connection is bounded: the time for its
-// head, the bytes of it, the time to take the answer, and how many there are. A connection serves one request.
+// head, the bytes of it, the bytes of the answer, the time to make and to take it, and how many there are. A connection
+// serves one request. Where memory ends, that request is answered with 503.
 #pragma once
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "watch/answer_body.h"
 #include "watch/http_request.h"
 
 namespace sextant {
@@ -20,14 +22,16 @@ struct HttpResponse {
   std::string body;
   std::string headers;           // further ones, each with its line end
   bool is_event_stream = false;  // stays open; `body` is its first text
+  BodyPieces pieces = {};        // in place of `body`: made while it is sent
 };
 
 HttpResponse plain_response(HttpStatus status, std::string_view text);
 
 struct HttpLimits {
-  size_t connections = 64;
+  size_t connections = 64, streams = 48;  // the oldest stream makes room for a new one; its page connects again
   size_t head_bytes = 16 << 10;
   size_t waiting_stream_bytes = 1 << 20;  // that a stream's reader has not taken
+  AnswerBudget answer = {};               // of one that comes in pieces
   std::chrono::milliseconds head_time{10'000}, answer_time{30'000},
       silence{15'000};  // silence: then a stream gets a sign
 };
@@ -57,9 +61,16 @@ class HttpServer {
   using Clock = std::chrono::steady_clock;
 
   void accept_all();
+  bool add_connection(int fd);
   void read_from(Connection& connection);
   void write_to(Connection& connection);
+  void serve(Connection& connection, short happened);
+  void read_head(Connection& connection, std::string_view block);
   void answer(Connection& connection, HttpResponse response);
+  void make_more(Connection& connection);
+  void make_room_for_stream();
+  void refuse_for_memory(Connection& connection);
+  static std::string portion_of(const Connection& connection, const std::string& text);
   void look_at_time(Connection& connection, Clock::time_point now);
 
   HttpLimits limits_;

@@ -73,7 +73,7 @@ void LiveTensorboard::add_step(std::string_view text) {
   if (!line_.parse(text)) return;
   const double *step = line_.number("step"), *seconds = line_.number("step_s");
   if (!step || !(*step >= 0 && *step < 9e15)) return;
-  if (seconds && *seconds > 0) spent_ += *seconds;
+  if (seconds && *seconds > 0 && std::isfinite(spent_ + *seconds)) spent_ += *seconds;
   last_step_ = static_cast<int64_t>(*step);
   std::vector<TensorboardScalar> scalars;
   for (const MetricsLine::Number& number : line_.numbers())

@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/printable.h"
 #include "ops/ops.h"
 #include "train/op_times.h"
 #include "watch/line_tail.h"
@@ -273,7 +274,7 @@ std::string op_comparison_text(const OpComparison& comparison, size_t most) {
                  "ratio");
   for (size_t i = 0; i < std::min(most, comparison.ops.size()); ++i) {
     const ComparedOp& op = comparison.ops[i];
-    fmt::format_to(std::back_inserter(out), "{:<{}}  {:>12}  {:>12}  {:>8}\n", op.op + " " + op.path, width,
+    fmt::format_to(std::back_inserter(out), "{:<{}}  {:>12}  {:>12}  {:>8}\n", printable(op.op + " " + op.path), width,
                    milliseconds(op.predicted_s), milliseconds(op.measured_s),
                    op.slowdown ? fmt::format("{:.2f}", *op.slowdown) : "-");
   }
@@ -281,8 +282,8 @@ std::string op_comparison_text(const OpComparison& comparison, size_t most) {
     double seconds = op.rank_s.value_or(op.measured_s.value_or(0));
     bool slow = op.since_step || op.rank || (op.slowdown && *op.slowdown > kBeyondPlan);
     if (!slow || !op.slowdown || *op.slowdown < kClearlySlower || seconds < kWorthATenth * all) continue;
-    fmt::format_to(std::back_inserter(out), "{} {} takes {:.1f} times {}{}{}\n", op.op, op.path, *op.slowdown,
-                   op.predicted_s ? "what is predicted" : "what it took before",
+    fmt::format_to(std::back_inserter(out), "{} {} takes {:.1f} times {}{}{}\n", printable(op.op), printable(op.path),
+                   *op.slowdown, op.predicted_s ? "what is predicted" : "what it took before",
                    op.rank         ? fmt::format(" on rank {}", *op.rank)
                    : op.is_message ? ", waiting for other ranks included"
                                    : "",

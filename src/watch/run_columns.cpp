@@ -22,6 +22,15 @@ float as_float(double value) {
   return static_cast<float>(std::clamp(value, -kLargest, kLargest));
 }
 
+// The place on an axis of sums behind `before`. What cannot be added up leaves it where it is: beyond this, neighbours
+// would have the same place, and sums of a run that goes on for ages stay far below it.
+double advanced(double before, const double* by, double times) {
+  constexpr double kFarthest = 1e300;
+  if (!by || !(*by > 0)) return before;
+  double sum = before + times * *by;
+  return sum < kFarthest ? sum : before;
+}
+
 }  // namespace
 
 std::optional<XAxis> x_axis_named(std::string_view name) {
@@ -83,9 +92,9 @@ void MetricColumn::truncate(size_t rows) {
 
 void ListColumn::add(size_t row, const double* values) {
   if (in_last_ > 0 && in_last_ < each_) {
-    float share = 1.0F / static_cast<float>(++in_last_);
+    double share = 1.0 / static_cast<double>(++in_last_);
     float* last = values_.data() + (size() - 1) * width_;
-    for (size_t i = 0; i < width_; ++i) last[i] += (as_float(values[i]) - last[i]) * share;
+    for (size_t i = 0; i < width_; ++i) last[i] = as_float(last[i] + (as_float(values[i]) - double{last[i]}) * share);
     return;
   }
   if (size() == 2 * kListRows) merge_neighbours();
@@ -97,7 +106,7 @@ void ListColumn::add(size_t row, const double* values) {
 void ListColumn::merge_neighbours() {
   for (size_t i = 0; i < kListRows; ++i) {
     rows_[i] = rows_[2 * i];
-    for (size_t e = 0; e < width_; ++e) values_[i * width_ + e] = (value(2 * i, e) + value(2 * i + 1, e)) / 2;
+    for (size_t e = 0; e < width_; ++e) values_[i * width_ + e] = value(2 * i, e) / 2 + value(2 * i + 1, e) / 2;
   }
   rows_.resize(kListRows);
   values_.resize(kListRows * width_);
@@ -126,7 +135,7 @@ bool RunColumns::add_line(std::string_view text, Lines lines) {
   double steps = lines == Lines::some ? *step - (row > 0 ? steps_.back() : 0) : 1;  // that the line stands for
   steps_.push_back(*step);
   tokens_.push_back(tokens && *tokens >= tokens_before && std::isfinite(*tokens) ? *tokens : tokens_before);
-  seconds_.push_back(seconds_before + (seconds && *seconds > 0 && std::isfinite(*seconds) ? steps * *seconds : 0));
+  seconds_.push_back(advanced(seconds_before, seconds, steps));
   add_flops(line_.number("model_flops"), steps);
   size_t hint = 0;
   for (const MetricsLine::Number& number : line_.numbers()) {
@@ -142,7 +151,7 @@ void RunColumns::add_flops(const double* flops, double steps) {
   bool known = flops && *flops > 0 && std::isfinite(*flops);
   if (!known && flops_.size() == 0) return;
   while (flops_.size() + 1 < rows()) flops_.push_back(0);  // lines before the first that has them
-  flops_.push_back((flops_.size() > 0 ? flops_.back() : 0) + (known ? steps * *flops : 0));
+  flops_.push_back(advanced(flops_.size() > 0 ? flops_.back() : 0, known ? flops : nullptr, steps));
 }
 
 MetricColumn* RunColumns::column_for(std::string_view name, size_t hint) {

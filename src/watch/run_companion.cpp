@@ -52,7 +52,8 @@ RunCompanion::RunCompanion(const std::filesystem::path& run, const Wishes& wishe
           if (request.path != "/metrics")
             return plain_response(HttpStatus::not_found, "there is /metrics; `sextant watch` serves the page");
           return {.type = "text/plain; version=0.0.4; charset=utf-8",
-                  .body = prometheus_text(runs_, std::time(nullptr))};
+                  .body = {},
+                  .pieces = prometheus_pieces(runs_, std::time(nullptr))};
         });
   }
   worker_ = std::thread([this] { work(); });

@@ -18,8 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostEventsShown = 2000;  // of one run, the last ones
-
 std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -31,7 +29,10 @@ void append_numbers(std::string& out, std::string_view name, const Numbers& numb
   for (auto number : numbers) {
     if (!first) out += ',';
     first = false;
-    fmt::format_to(std::back_inserter(out), "{}", number);
+    if (std::isfinite(number))
+      fmt::format_to(std::back_inserter(out), "{}", number);
+    else
+      out += "null";  // JSON has no other number for it
   }
   out += ']';
 }
@@ -86,6 +87,79 @@ void append_exported_series(std::string& out, const RunColumns& run, const Metri
   out += fmt::format(",\"sparse\":{}}}", column.is_sparse());
 }
 
+// "[...]" between two texts: one item a piece. `append(out, item)` says whether there was anything to append.
+template <class Item, class Append>
+BodyPieces listed(std::string before, std::vector<Item> items, Append append, std::string after) {
+  return [before = std::move(before), items = std::move(items), append = std::move(append), after = std::move(after),
+          next = size_t{0}, any = false](std::string& out) mutable {
+    if (next == 0) out += before + "[";
+    if (next < items.size()) {
+      size_t begin = out.size();
+      if (any) out += ',';
+      if (append(out, items[next]))
+        any = true;
+      else
+        out.resize(begin);
+    }
+    if (++next < items.size()) return true;
+    out += "]" + after;
+    return false;
+  };
+}
+
+std::vector<int> ids_of(const RunSet& runs) {
+  std::vector<int> ids;
+  for (const auto& run : runs.runs()) ids.push_back(run->id());
+  return ids;
+}
+
+bool append_series(std::string& out, const WatchedRun& run, const SeriesQuestion& question) {
+  const RunColumns& columns = run.columns();
+  const MetricColumn* column = columns.column(question.field);
+  if (!column || !columns.has_axis(question.range.axis)) return false;
+  SeriesPoints raw = decimated(columns, *column, question.range);
+  out += fmt::format("{{\"run\":{},", run.id());
+  append_numbers(out, "x", raw.x);
+  append_numbers(out += ',', "y", raw.y);
+  // A few values, such as validation losses, are shown as they are: their average would lag far behind.
+  if (question.smoothing > 0 && !column->is_sparse()) {
+    SeriesPoints smooth = decimated_smooth(columns, *column, question.range, question.smoothing);
+    append_numbers(out += ',', "smooth_x", smooth.x);
+    append_numbers(out += ',', "smooth", smooth.y);
+  }
+  out += '}';
+  return true;
+}
+
+struct PlaceOfEvent {
+  int run = 0;
+  size_t index = 0;
+};
+
+// The last events of a run, those whose lines have no more than `bytes` together.
+void append_shown_events(std::vector<PlaceOfEvent>& places, const RunSet& runs, int id, size_t bytes) {
+  const WatchedRun* run = runs.find(id);
+  if (!run) return;
+  const KeptEvents& events = run->kept_events();
+  size_t end = events.all().size(), begin = end;
+  while (begin > 0 && end - begin < kMostEventsShown && events.bytes_of(begin - 1) <= bytes)
+    bytes -= events.bytes_of(--begin);
+  for (size_t i = begin; i < end; ++i) places.push_back({id, i});
+}
+
+Json event_json(const WatchedRun& run, const RunEvent& event) {
+  Json json{{"run", run.id()}, {"time", event.time}, {"event", name_of(event.kind)}, {"text", event.text}};
+  if (!event.step) return json;
+  json["step"] = *event.step;
+  const RunColumns& columns = run.columns();
+  if (columns.rows() == 0) return json;
+  // Where it stands on the other axes: at its row, or at the last one there is.
+  size_t row = std::min(columns.row_of_step(*event.step), columns.rows() - 1);
+  for (auto [name, axis] : kXAxes)
+    if (axis != XAxis::step && columns.has_axis(axis)) json[std::string(name)] = columns.x(axis, row);
+  return json;
+}
+
 // A list for a page without a server.
 std::string list_by_axis(const WatchedRun& run, const ListColumn& list) {
   std::string out;
@@ -114,33 +188,25 @@ std::string exported_comparisons(const RunSet& runs) {
 
 }  // namespace
 
-std::string runs_json(const RunSet& runs, int64_t now) {
-  Json json{{"now", now}, {"fields", field_list()}, {"runs", Json::array()}};
-  for (const auto& run : runs.runs()) json["runs"].push_back(run_summary(*run, now));
-  return dumped(json);
+BodyPieces runs_json(const RunSet& runs, int64_t now) {
+  std::string head = fmt::format("{{\"now\":{},\"fields\":{},\"runs\":", now, dumped(field_list()));
+  auto append = [&runs, now](std::string& out, int id) {
+    const WatchedRun* run = runs.find(id);
+    if (run) out += dumped(run_summary(*run, now));
+    return run != nullptr;
+  };
+  return listed(std::move(head), ids_of(runs), append, "}");
 }
 
-std::string series_json(const RunSet& runs, const SeriesQuestion& question) {
-  std::string out = "{\"series\":[";
-  bool first = true;
-  for (int id : question.runs) {
+BodyPieces series_json(const RunSet& runs, SeriesQuestion question) {
+  question.range.parts = std::clamp<size_t>(kMostSeriesParts / std::max<size_t>(question.runs.size(), 1), 1,
+                                            std::max<size_t>(question.range.parts, 1));
+  std::vector<int> ids = question.runs;
+  auto append = [&runs, question = std::move(question)](std::string& out, int id) {
     const WatchedRun* run = runs.find(id);
-    const MetricColumn* column = run ? run->columns().column(question.field) : nullptr;
-    if (!column || !run->columns().has_axis(question.range.axis)) continue;
-    SeriesPoints raw = decimated(run->columns(), *column, question.range);
-    out += fmt::format("{}{{\"run\":{},", first ? "" : ",", id);
-    append_numbers(out, "x", raw.x);
-    append_numbers(out += ',', "y", raw.y);
-    // A few values, such as validation losses, are shown as they are: their average would lag far behind.
-    if (question.smoothing > 0 && !column->is_sparse()) {
-      SeriesPoints smooth = decimated_smooth(run->columns(), *column, question.range, question.smoothing);
-      append_numbers(out += ',', "smooth_x", smooth.x);
-      append_numbers(out += ',', "smooth", smooth.y);
-    }
-    out += '}';
-    first = false;
-  }
-  return out + "]}";
+    return run && append_series(out, *run, question);
+  };
+  return listed("{\"series\":", std::move(ids), append, "}");
 }
 
 std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis) {
@@ -156,35 +222,22 @@ std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis)
   return out + "}";
 }
 
-std::string events_json(const RunSet& runs, const std::vector<int>& ids) {
-  Json json = Json::array();
-  for (int id : ids) {
-    const WatchedRun* run = runs.find(id);
-    if (!run) continue;
-    const std::vector<RunEvent>& events = run->events();
-    const RunColumns& columns = run->columns();
-    for (size_t i = events.size() - std::min(events.size(), kMostEventsShown); i < events.size(); ++i) {
-      Json one{{"run", id}, {"time", events[i].time}, {"event", name_of(events[i].kind)}, {"text", events[i].text}};
-      if (events[i].step) {
-        one["step"] = *events[i].step;
-        // Where it stands on the other axes: at its row, or at the last one there is.
-        if (columns.rows() > 0) {
-          size_t row = std::min(columns.row_of_step(*events[i].step), columns.rows() - 1);
-          for (auto [name, axis] : kXAxes)
-            if (axis != XAxis::step && columns.has_axis(axis)) one[std::string(name)] = columns.x(axis, row);
-        }
-      }
-      json.push_back(std::move(one));
-    }
-  }
-  return dumped(json);
+BodyPieces events_json(const RunSet& runs, const std::vector<int>& ids) {
+  std::vector<PlaceOfEvent> places;
+  for (int id : ids) append_shown_events(places, runs, id, kMostEventBytes / ids.size());
+  auto append = [&runs](std::string& out, PlaceOfEvent place) {
+    const WatchedRun* run = runs.find(place.run);
+    if (!run || place.index >= run->events().size()) return false;
+    out += dumped(event_json(*run, run->events()[place.index]));
+    return true;
+  };
+  return listed("", std::move(places), append, "");
 }
 
 std::string export_json(const RunSet& runs, size_t parts, int64_t now) {
-  std::vector<int> ids;
+  std::vector<int> ids = ids_of(runs);
   std::string series, lists;
   for (const auto& run : runs.runs()) {
-    ids.push_back(run->id());
     series += fmt::format("{}\"{}\":{{", series.empty() ? "" : ",", run->id());
     bool first = true;
     for (const MetricColumn& column : run->columns().columns()) {
@@ -207,7 +260,8 @@ std::string export_json(const RunSet& runs, size_t parts, int64_t now) {
                        op_comparison_json(compare_ops(run->directory())));
   return fmt::format(
       "{{\"about\":{},\"series\":{{{}}},\"lists\":{{{}}},\"events\":{},\"ops\":{{{}}},\"comparisons\":{}}}",
-      runs_json(runs, now), series, lists, events_json(runs, ids), ops, exported_comparisons(runs));
+      whole_body(runs_json(runs, now)), series, lists, whole_body(events_json(runs, ids)), ops,
+      exported_comparisons(runs));
 }
 
 }  // namespace sextant

@@ -1,31 +1,36 @@
-// Runs as the page reads them: texts of JSON.
+// Runs as the page reads them: texts of JSON, in pieces. Runs are looked up by id for each piece: they may go, and
+// grow, while an answer is sent.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "watch/answer_body.h"
 #include "watch/decimate.h"
 #include "watch/run_set.h"
 
 namespace sextant {
 
 // What all runs are and how they stand, and what is known of each field.
-std::string runs_json(const RunSet& runs, int64_t now);
+BodyPieces runs_json(const RunSet& runs, int64_t now);
 
 struct SeriesQuestion {
   std::string field;
-  std::vector<int> runs;
-  SeriesRange range;
+  std::vector<int> runs;  // each once
+  SeriesRange range;      // its parts are fewer where runs are many: kMostSeriesParts in all
   double smoothing = 0;
 };
+inline constexpr size_t kMostSeriesParts = 400'000;
 // Runs that are gone or have no such field are left out.
-std::string series_json(const RunSet& runs, const SeriesQuestion& question);
+BodyPieces series_json(const RunSet& runs, SeriesQuestion question);
 
 // A list over the rows that are kept of it.
 std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis);
 
-std::string events_json(const RunSet& runs, const std::vector<int>& ids);
+// The last events of each run: at most kMostEventsShown, and of kMostEventBytes an equal share.
+inline constexpr size_t kMostEventsShown = 2000, kMostEventBytes = size_t{8} << 20;
+BodyPieces events_json(const RunSet& runs, const std::vector<int>& ids);
 
 // Everything above in one object, decimated to so many parts for each series: what an exported page holds.
 std::string export_json(const RunSet& runs, size_t parts, int64_t now);

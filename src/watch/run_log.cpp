@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "train/metrics.h"
 #include "view/page.h"
@@ -121,7 +122,7 @@ std::string summary_of(const WatchedRun& run, int64_t now) {
   return out;
 }
 
-// Texts of others must not become markup.
+// Texts of others must not become markup, nor move the cursor of the terminal that shows them.
 std::string cell_text(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -132,7 +133,7 @@ std::string cell_text(std::string_view text) {
     if (std::string_view("|\\`*<>[]").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
-  return out;
+  return without_controls(out);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <ctime>
+#include <set>
 
 #include "watch/page.h"
 #include "watch/prometheus.h"
@@ -15,10 +16,14 @@ namespace sextant {
 
 namespace {
 
-constexpr size_t kMostParts = 4000;
+constexpr size_t kMostParts = 4000, kMostCompared = 100;
 
 HttpResponse json_response(std::string text) {
   return {.type = "application/json", .body = std::move(text)};
+}
+
+HttpResponse json_response(BodyPieces pieces) {
+  return {.type = "application/json", .body = {}, .pieces = std::move(pieces)};
 }
 
 struct BadParameter {
@@ -48,7 +53,9 @@ double number_or(const HttpRequest& request, std::string_view name, double other
   return *number;
 }
 
+// Each id once, in the order in which they were given.
 std::vector<int> ids_in(const HttpRequest& request) {
+  std::set<int> seen;
   std::vector<int> ids;
   std::string text = required_text(request, "runs");
   for (std::string_view rest = text; !rest.empty();) {
@@ -56,7 +63,7 @@ std::vector<int> ids_in(const HttpRequest& request) {
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     std::optional<int> id = number_in<int>(one);
     if (!id) throw BadParameter{"runs", "ids of runs, with commas between them"};
-    ids.push_back(*id);
+    if (seen.insert(*id).second) ids.push_back(*id);
   }
   return ids;
 }
@@ -78,7 +85,7 @@ HttpResponse answer_series(const RunSet& runs, const HttpRequest& request) {
   question.range.parts = static_cast<size_t>(parts);
   question.smoothing = number_or(request, "smooth", 0);
   if (!(question.smoothing >= 0 && question.smoothing < 1)) throw BadParameter{"smooth", "0 to below 1"};
-  return json_response(series_json(runs, question));
+  return json_response(series_json(runs, std::move(question)));
 }
 
 HttpResponse answer_list(const RunSet& runs, const HttpRequest& request) {
@@ -101,7 +108,9 @@ HttpResponse answer_ops(const RunSet& runs, const HttpRequest& request) {
 // Of the others with the first.
 HttpResponse answer_comparison(const RunSet& runs, const HttpRequest& request) {
   std::vector<const WatchedRun*> compared;
-  for (int id : ids_in(request)) {
+  std::vector<int> ids = ids_in(request);
+  if (ids.size() > kMostCompared) throw BadParameter{"runs", fmt::format("at most {} runs", kMostCompared)};
+  for (int id : ids) {
     const WatchedRun* run = runs.find(id);
     if (!run) return plain_response(HttpStatus::not_found, "there is no such run");
     compared.push_back(run);
@@ -132,7 +141,7 @@ HttpResponse WatchApi::answer(const HttpRequest& request) const {
     if (request.path == "/api/stream")
       return {.type = "text/event-stream", .body = "retry: 2000\n\n", .is_event_stream = true};
     if (request.path == "/metrics")
-      return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = prometheus_text(runs_, now)};
+      return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = {}, .pieces = prometheus_pieces(runs_, now)};
   } catch (const BadParameter& bad) {
     return plain_response(HttpStatus::bad_request, fmt::format("parameter {}: expected {}", bad.name, bad.expected));
   }

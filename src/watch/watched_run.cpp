@@ -7,8 +7,7 @@ namespace sextant {
 
 namespace {
 
-constexpr size_t kMostEvents = 20'000;  // of one run; the first ones go
-constexpr int64_t kSilentAfter = 120;   // seconds, or so many steps as below
+constexpr int64_t kSilentAfter = 120;  // seconds, or so many steps as below
 constexpr double kSilentSteps = 20;
 
 }  // namespace
@@ -56,19 +55,15 @@ bool WatchedRun::poll(size_t budget) {
       budget, [this] { columns_ = RunColumns(); }, [this](std::string_view line) { columns_.add_line(line); });
   if (!metrics_.has_more() && sample_.rows() > 0) sample_ = RunColumns();
   auto events = event_lines_.read(
-      budget, [this] { events_.clear(); },
-      [this](std::string_view line) {
-        if (std::optional<RunEvent> event = parse_event(line)) events_.push_back(std::move(*event));
-      });
+      budget, [this] { events_.clear(); }, [this](std::string_view line) { events_.add_line(line); });
   auto plan = plan_line_.read(
       budget, [this] { plan_.reset(); }, [this](std::string_view line) { plan_ = planned_step_in(line); });
-  if (events_.size() > kMostEvents)
-    events_.erase(events_.begin(), events_.end() - static_cast<std::ptrdiff_t>(kMostEvents / 2));
   return metrics != LineTail::Change::none || events != LineTail::Change::none || plan != LineTail::Change::none;
 }
 
 WatchedState WatchedRun::state(int64_t now) const {
-  for (size_t i = events_.size(); i-- > 0;) switch (events_[i].kind) {
+  const std::vector<RunEvent>& events = events_.all();
+  for (size_t i = events.size(); i-- > 0;) switch (events[i].kind) {
       case EventKind::finish:
         return WatchedState::finished;
       case EventKind::stop:

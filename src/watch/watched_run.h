@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "events/run_event.h"
+#include "watch/kept_events.h"
 #include "watch/line_tail.h"
 #include "watch/op_comparison.h"
 #include "watch/run_columns.h"
@@ -32,7 +32,8 @@ class WatchedRun {
   const std::filesystem::path& directory() const { return directory_; }
   // All that was read; of a large file that is still being read for the first time, a sample of all of it.
   const RunColumns& columns() const { return sample_.rows() > 0 ? sample_ : columns_; }
-  const std::vector<RunEvent>& events() const { return events_; }
+  const std::vector<RunEvent>& events() const { return events_.all(); }
+  const KeptEvents& kept_events() const { return events_; }
   const std::optional<PlannedStep>& plan() const { return plan_; }  // of plan.json
   bool is_loading() const { return metrics_.has_more() || event_lines_.has_more(); }
   // A run without an end is running while lines come, and silent when none has come for long.
@@ -51,7 +52,7 @@ class WatchedRun {
   std::string name_;
   LineTail metrics_, event_lines_, plan_line_;
   RunColumns columns_, sample_;
-  std::vector<RunEvent> events_;
+  KeptEvents events_;
   std::optional<PlannedStep> plan_;
 };
 

@@ -22,6 +22,17 @@ TEST(Printable, KeepsTextAndWritesControlsAsEscapes) {
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
+TEST(Printable, JsonSaysTheSameWithoutControls) {
+  EXPECT_EQ(escaped_json("{\"a\": \"\xc2\x9b"
+                         "31m \x7f größer\"}\n"),
+            "{\"a\": \"\\u009b31m \\u007f größer\"}\n");
+}
+
+TEST(Printable, Utf8KeepsAllThatIsUtf8) {
+  EXPECT_EQ(utf8_text("größer\n\x1b"), "größer\n\x1b");
+  EXPECT_EQ(utf8_text("a\xff\xc3("), "a\\xff\\xc3(");
+}
+
 TEST(Printable, ShortensLongTextAndSaysHowLongItWas) {
   EXPECT_EQ(printable(std::string(2000, 'a')), std::string(2000, 'a'));
   std::string shown = printable("begin " + std::string(60000, 'x') + " end");

@@ -64,6 +64,25 @@ TEST(RunColumnsTest, FlopsAreSummedUpOverSteps) {
   EXPECT_EQ(columns.column("model_flops"), nullptr);
 }
 
+// Sums and means of numbers that a double holds, and no sum of theirs.
+TEST(RunColumnsTest, PlacesAndMeansStayFinite) {
+  std::string lines;
+  for (int step = 1; step <= 3000; ++step)
+    lines +=
+        fmt::format(
+            R"({{"step":{},"loss":1,"tokens":{},"step_s":1.7e308,"model_flops":1.7e308,"loads":[3e38,{}3e38,1e308]}})",
+            step, step, step % 2 == 0 ? "" : "-") +
+        "\n";
+  RunColumns columns = columns_of(lines);
+  for (XAxis axis : {XAxis::seconds, XAxis::flops})
+    for (size_t row = 0; row < columns.rows(); row += 500)
+      if (columns.has_axis(axis)) EXPECT_TRUE(std::isfinite(columns.x(axis, row))) << row;
+  const ListColumn* list = columns.list("loads");
+  for (size_t i = 0; i < list->size(); ++i)
+    for (size_t e = 0; e < list->width(); ++e) ASSERT_TRUE(std::isfinite(list->value(i, e))) << i << " " << e;
+  EXPECT_EQ(list->value(0, 0), 3e38F);
+}
+
 TEST(RunColumnsTest, AStepThatComesAgainTakesThePlaceOfAllThatFollow) {
   std::string lines;
   for (int step = 1; step <= 30; ++step) lines += metrics_line(step, 1, step % 10 == 0 ? ",\"validation_loss\":1" : "");

@@ -160,7 +160,7 @@ TEST(RunLog, HasEventsWithTheLossOfTheirStep) {
   files.write("r/events.jsonl",
               R"({"time":"2026-11-17T18:03:54.123Z","event":"checkpoint","step":2,"text":"a <b>|</b> line"})"
               "\n"
-              R"({"time":"2026-11-17T18:04:00.000Z","event":"failure","step":9,"text":"disk\nfull"})"
+              R"({"time":"2026-11-17T18:04:00.000Z","event":"failure","step":9,"text":"disk\nfull\u001b[2J"})"
               "\n");
   WatchedRun run(1, files / "r", "r");
   run.poll(1 << 20);
@@ -169,7 +169,7 @@ TEST(RunLog, HasEventsWithTheLossOfTheirStep) {
       text.find("\n## 2026-11-17\n\n- 18:03:54, step 2, loss 4.2500: **checkpoint**: a \\<b\\>\\|\\</b\\> line\n"),
       text.npos)
       << text;
-  EXPECT_NE(text.find("- 18:04:00, step 9: **failure**: disk full\n"), text.npos) << text;
+  EXPECT_NE(text.find("- 18:04:00, step 9: **failure**: disk full\\x1b\\[2J\n"), text.npos) << text;
   EXPECT_NE(text.find("The run is failed at step 2, after "), text.npos) << text;
   EXPECT_NE(text.find(" It had a failure.\n"), text.npos) << text;
   std::string page = run_log_html(run, run.modified());

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <sstream>
 #include <vector>
 
 #include "base/files.h"
@@ -94,7 +96,7 @@ TEST(PrometheusText, EscapesLabelsAndNamesMetrics) {
   RunSet runs({files.path()});
   runs.rescan();
   runs.read_all();
-  std::string text = prometheus_text(runs, 0);
+  std::string text = whole_body(prometheus_pieces(runs, 0));
   for (const auto& [folder, label] : names) {
     for (const char* line : {"sextant_loss{{run=\"{}\"}} 4.5\n", "sextant_step{{run=\"{}\"}} 2\n",
                              "sextant_tokens{{run=\"{}\"}} 200\n", "sextant_grad_norm_x{{run=\"{}\"}} 2.25\n"}) {
@@ -108,6 +110,24 @@ TEST(PrometheusText, EscapesLabelsAndNamesMetrics) {
     EXPECT_EQ(text.find("# TYPE " + name + " ", at + 1), text.npos) << name;
     EXPECT_EQ(text.substr(text.find('\n', at) + 1, name.size() + 1), name + "{");
   }
+}
+
+// What one name or field holds must not spoil the scrape of all others.
+TEST(PrometheusText, HasUtf8AndEachSampleOnce) {
+  RunFiles files("prometheus-names");
+  files.write("x/a\xffz/metrics.jsonl", metrics_line(1, 5, ",\"a.b\":1,\"a-b\":2,\"run_state\":7"));
+  files.write("x/same/metrics.jsonl", metrics_line(1, 6));
+  files.write("y/same/metrics.jsonl", metrics_line(1, 7));
+  RunSet runs({files / "x", files / "y"});
+  runs.read_all();
+  std::string text = whole_body(prometheus_pieces(runs, 0));
+  EXPECT_NE(text.find("sextant_loss{run=\"a\\\\xffz\"} 5\n"), text.npos) << text;
+  EXPECT_EQ(text.find('\xff'), text.npos);
+  std::set<std::string> seen;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(seen.insert(line.substr(0, line.rfind(' '))).second || line.starts_with('#')) << line;
+  EXPECT_EQ(text.find("sextant_run_state{run=\"a\\\\xffz\"} 7"), text.npos);
 }
 
 }  // namespace

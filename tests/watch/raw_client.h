@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -62,6 +63,19 @@ struct RawAnswer {
   std::string head, body;
 };
 
+// Of a body in chunks; cut off without the last one.
+inline std::string joined_chunks(std::string_view text) {
+  std::string out;
+  while (true) {
+    size_t end = text.find("\r\n");
+    if (end == text.npos) return out + "(cut off)";
+    size_t size = std::stoul(std::string(text.substr(0, end)), nullptr, 16);
+    if (size == 0) return out;
+    out += text.substr(end + 2, size);
+    text.remove_prefix(std::min(text.size(), end + 2 + size + 2));
+  }
+}
+
 inline RawAnswer answer_to(int port, const std::string& request) {
   RawClient client(port);
   client.send(request);
@@ -71,6 +85,7 @@ inline RawAnswer answer_to(int port, const std::string& request) {
   if (text.starts_with("HTTP/1.1 ")) answer.status = std::stoi(text.substr(9, 3));
   answer.head = text.substr(0, split);
   if (split != text.npos) answer.body = text.substr(split + 4);
+  if (answer.head.find("Transfer-Encoding: chunked") != answer.head.npos) answer.body = joined_chunks(answer.body);
   return answer;
 }
 

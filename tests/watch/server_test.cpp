@@ -10,6 +10,7 @@
 #include "raw_client.h"
 #include "run_files.h"
 #include "watch/http_request.h"
+#include "watch/run_json.h"
 #include "watch/watch_server.h"
 
 namespace sextant {
@@ -74,6 +75,15 @@ class WatchServerTest : public testing::Test {
     });
   }
 
+  // Of the first run, in place of the one event it has.
+  void write_many_events(int count, size_t text_bytes) const {
+    std::string lines;
+    for (int step = 1; step <= count; ++step)
+      lines += fmt::format("{{\"time\":\"2026-11-17T10:00:00.000Z\",\"event\":\"note\",\"step\":{},\"text\":\"{}\"}}\n",
+                           step, std::string(text_bytes, 'x'));
+    files_.write("a/events.jsonl", lines);
+  }
+
   RunFiles files_;
   std::unique_ptr<RunningServer> server_;
   int port_ = 0;
@@ -109,6 +119,21 @@ TEST_F(WatchServerTest, AnswersWhatTheFilesSay) {
   std::string metrics = get(port_, "/metrics").body;
   EXPECT_NE(metrics.find("\nsextant_loss{run=\"a\"} 3\nsextant_loss{run=\"b\"} 6\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find("# TYPE sextant_step gauge\nsextant_step{run=\"a\"} 3\n"), std::string::npos);
+}
+
+TEST_F(WatchServerTest, AnswersAreJsonWhateverTheNumbersAre) {
+  std::string lines;
+  for (int step = 1; step <= 3; ++step)
+    lines += fmt::format(R"({{"step":{},"loss":1e308,"tokens":{},"step_s":1.7e308}})", step, step) + "\n";
+  files_.write("a/metrics.jsonl", lines);
+  start();
+  wait_until_read();
+  for (const char* axis : {"step", "tokens", "seconds"})
+    EXPECT_FALSE(
+        Json::parse(get(port_, fmt::format("/api/series?field=loss&runs=1&smooth=0.9&x={}", axis)).body, nullptr, false)
+            .is_discarded())
+        << axis;
+  EXPECT_FALSE(json_at("/api/runs").at("runs")[0].at("seconds").is_null());
 }
 
 TEST_F(WatchServerTest, FollowsRunsThatGrowComeAndGo) {
@@ -172,6 +197,18 @@ TEST_F(WatchServerTest, RefusesOtherHostsAndOrigins) {
         "Host: [::1]x\r\n", "Host: 10.0.0.1\r\n", "Host: localhost\r\nOrigin: http://evil.example\r\n",
         "Host: localhost\r\nOrigin: null\r\n", "Host: localhost:1\r\nOrigin: http://localhost:2\r\n"})
     EXPECT_EQ(get(port_, "/api/runs", headers).status, 403) << headers;
+  for (const char* site : {"same-origin", "none"})
+    EXPECT_EQ(get(port_, "/api/runs", fmt::format("Host: localhost\r\nSec-Fetch-Site: {}\r\n", site)).status, 200)
+        << site;
+  for (const char* site : {"cross-site", "same-site", "none\r\nSec-Fetch-Site: cross-site"})
+    for (const char* path : {"/", "/api/runs", "/api/events?runs=1", "/api/stream", "/metrics"})
+      EXPECT_EQ(get(port_, path, fmt::format("Host: localhost\r\nSec-Fetch-Site: {}\r\n", site)).status, 403)
+          << path << site;
+  // A link to the page that a person follows; what it leads to can read nothing of the page.
+  const std::string link = "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n";
+  EXPECT_EQ(get(port_, "/", link + "Sec-Fetch-Dest: document\r\n").status, 200);
+  EXPECT_EQ(get(port_, "/", link + "Sec-Fetch-Dest: iframe\r\n").status, 403);
+  EXPECT_EQ(get(port_, "/api/runs", link + "Sec-Fetch-Dest: document\r\n").status, 403);
   EXPECT_EQ(get(port_, "/api/runs", "").status, 400);
   EXPECT_EQ(get(port_, "/api/runs", "Host: localhost\r\nHost: evil.example\r\n").status, 400);
 }
@@ -248,21 +285,17 @@ TEST_F(WatchServerTest, ClosesSlowClients) {
 }
 
 TEST_F(WatchServerTest, DropsReadersThatTakeNothing) {
-  std::string large;
-  for (int step = 1; step <= 60'000; ++step)
-    large += fmt::format("{{\"step\":{},\"loss\":{}.123456}}\n", step, step % 97);
-  files_.write("a/metrics.jsonl", large);
+  write_many_events(2000, 3000);
   HttpLimits limits;
   limits.answer_time = std::chrono::milliseconds(300);
   limits.connections = 4;
   start(Access::loopback(), limits);
-  wait_for("/api/runs", [](const Json& json) { return json["runs"].size() == 2 && json["runs"][0]["rows"] == 60'000; });
+  wait_for("/api/runs", [](const Json& json) { return json["runs"].size() == 2 && json["runs"][0]["events"] == 2000; });
   std::vector<std::unique_ptr<RawClient>> readers;
-  std::string runs = "1";
-  for (int i = 0; i < 60; ++i) runs += ",1";  // an answer larger than the socket's buffers
+  // An answer larger than the socket's buffers.
   for (int i = 0; i < 4; ++i) {
     readers.push_back(std::make_unique<RawClient>(port_));
-    readers.back()->send("GET /api/series?field=loss&parts=4000&runs=" + runs + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    readers.back()->send("GET /api/events?runs=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   }
   int status = 0;
   for (int i = 0; i < 200 && status != 200; ++i) {
@@ -280,8 +313,7 @@ TEST_F(WatchServerTest, BoundsConnectionsAndRecovers) {
     std::vector<std::unique_ptr<RawClient>> open;
     for (int i = 0; i < 8; ++i) {
       open.push_back(std::make_unique<RawClient>(port_));
-      open.back()->send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
-      ASSERT_NE(open.back()->receive("retry:").find("200 OK"), std::string::npos);
+      open.back()->send("GET /api/stream HTTP/1.1\r\n");
     }
     for (int i = 0; i < 50; ++i) EXPECT_EQ(get(port_, "/api/runs").status, 503);
   }
@@ -291,6 +323,56 @@ TEST_F(WatchServerTest, BoundsConnectionsAndRecovers) {
     if (status != 200) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(status, 200);
+}
+
+TEST_F(WatchServerTest, StreamsLeaveRoomForRequests) {
+  start();
+  wait_until_read();
+  constexpr int kStreams = 100;  // more than there are connections
+  std::vector<std::unique_ptr<RawClient>> open;
+  for (int i = 0; i < kStreams; ++i) {
+    open.push_back(std::make_unique<RawClient>(port_));
+    open.back()->send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    ASSERT_NE(open.back()->receive("retry:").find("200 OK"), std::string::npos) << i;
+    ASSERT_EQ(get(port_, "/api/runs").status, 200) << i;
+  }
+  // The oldest ones went, the newest are told what changes.
+  open.front()->receive("nothing more");
+  EXPECT_TRUE(open.front()->closed());
+  files_.append("b/metrics.jsonl", metrics_line(2, 5.5));
+  EXPECT_NE(open.back()->receive("event: change").find("event: change"), std::string::npos);
+}
+
+TEST_F(WatchServerTest, AnswersEachRunOnce) {
+  write_many_events(50, 10);
+  start();
+  wait_until_read();
+  wait_for("/api/runs", [](const Json& json) { return json["runs"][0]["events"] == 50; });
+  std::string repeated = "1";
+  for (int i = 0; i < 5000; ++i) repeated += ",1";
+  for (const char* path : {"/api/events?runs=", "/api/series?field=loss&runs=", "/api/compare?runs=2,"})
+    EXPECT_EQ(get(port_, path + repeated).body, get(port_, path + std::string("1")).body) << path;
+  std::string many;
+  for (int id = 1; id <= 101; ++id) many += fmt::format("{}{}", id == 1 ? "" : ",", id);
+  EXPECT_EQ(get(port_, "/api/compare?runs=" + many).status, 400);
+}
+
+// The last ones, as many as have room; long answers come in chunks, to readers of HTTP/1.0 as they are.
+TEST_F(WatchServerTest, BoundsTheEventsOfAnAnswer) {
+  constexpr size_t kText = 20'000;
+  write_many_events(800, kText);
+  start();
+  wait_until_read();
+  wait_for("/api/runs", [](const Json& json) { return json["runs"][0]["events"] > 1; });
+  const std::string request = "GET /api/events?runs=1,2 HTTP/1.", host = "\r\nHost: localhost\r\n\r\n";
+  RawAnswer answer = answer_to(port_, request + "1" + host), old = answer_to(port_, request + "0" + host);
+  EXPECT_EQ(answer.body, old.body);
+  EXPECT_EQ(old.head.find("Transfer-Encoding"), std::string::npos);
+  Json events = Json::parse(answer.body);
+  // Half of the room is the other run's.
+  EXPECT_LE(events.size(), kMostEventBytes / 2 / kText);
+  EXPECT_GE(events.size(), kMostEventBytes / 2 / (kText + 200));
+  EXPECT_EQ(events.back()["step"], 800);
 }
 
 TEST_F(WatchServerTest, AnswersManyAtOnce) {
@@ -304,6 +386,47 @@ TEST_F(WatchServerTest, AnswersManyAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 200);
+}
+
+// One request of a server that answers as `handler` says, on this thread.
+RawAnswer answer_of(const HttpServer::Handler& handler, HttpLimits limits = {}) {
+  HttpServer server("127.0.0.1", 0, limits, handler);
+  std::atomic<bool> answered = false;
+  RawAnswer answer;
+  std::thread asking([&] {
+    answer = get(server.port(), "/");
+    answered = true;
+  });
+  while (!answered) server.turn(std::chrono::milliseconds(20));
+  asking.join();
+  return answer;
+}
+
+TEST(HttpServerTest, MemoryThatEndsIsA503) {
+  EXPECT_EQ(answer_of([](const HttpRequest&) -> HttpResponse { throw std::bad_alloc(); }).status, 503);
+  auto pieces = [](const HttpRequest&) -> HttpResponse {
+    return {.pieces = [](std::string&) -> bool { throw std::bad_alloc(); }};
+  };
+  EXPECT_EQ(answer_of(pieces).status, 503);
+}
+
+TEST(HttpServerTest, AnswersHaveABudget) {
+  HttpLimits limits;
+  limits.answer.bytes = 1 << 20;
+  auto endless = [](size_t piece) {
+    return [piece](const HttpRequest&) -> HttpResponse {
+      return {.pieces = [piece](std::string& out) {
+        out.append(piece, 'x');
+        return true;
+      }};
+    };
+  };
+  // What is too much at once is refused, what becomes too much ends without the last chunk.
+  EXPECT_EQ(answer_of(endless(2 << 20), limits).status, 503);
+  RawAnswer cut = answer_of(endless(1000), limits);
+  EXPECT_EQ(cut.status, 200);
+  EXPECT_TRUE(cut.body.ends_with("(cut off)"));
+  EXPECT_LE(cut.body.size(), (1 << 20) + 100);
 }
 
 TEST(HttpRequestParser, DecodesPathAndQuery) {

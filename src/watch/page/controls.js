@@ -66,7 +66,8 @@ class RunList {
 function drawEvents(view) {
   const events = view.shownEvents().sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   showPanel("events", events.length > 0);
-  byId("event-count").textContent = String(events.length);
+  const all = view.shownRuns().reduce((sum, run) => sum + run.events, 0);
+  byId("event-count").textContent = all > events.length ? `the last ${events.length} of ${all}` : String(events.length);
   const rows = events.slice(-300).reverse().map((event) => {
     const row = element("tr", {className: isBadEvent(event.event) ? "bad" : ""});
     for (const text of [event.time.replace("T", " ").replace(/\.\d+Z$/, ""), view.runName(event.run)]) row.append(element("td", {textContent: text}));
