@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
+
 namespace sextant {
 
 void print_json(const nlohmann::ordered_json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}\n", escaped_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 }  // namespace sextant

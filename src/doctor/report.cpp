@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
+
 namespace sextant {
 
 namespace {
@@ -82,11 +84,12 @@ Health health_from(std::string_view name) {
 std::string findings_text(const std::vector<Finding>& findings, Colours colours) {
   std::string text, group;
   for (const Finding& f : findings) {
-    if (f.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", f.group);
+    if (f.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", printable(f.group));
     group = f.group;
-    text += fmt::format("  {} {:<{}} {}{}\n", marked(f.health, colours), f.name, kNameWidth, f.found,
-                        f.where.empty() ? "" : " · on " + f.where);
-    if (!f.advice.empty()) text += fmt::format("  {:<8} {:<{}} → {}\n", "", "", kNameWidth, f.advice);
+    text += fmt::format("  {} {:<{}} {}{}\n", marked(f.health, colours), printable(f.name), kNameWidth,
+                        printable(f.found, Newlines::kept), f.where.empty() ? "" : " · on " + printable(f.where));
+    if (!f.advice.empty())
+      text += fmt::format("  {:<8} {:<{}} → {}\n", "", "", kNameWidth, printable(f.advice, Newlines::kept));
   }
   return text + "\n" + summary(findings) + "\n";
 }
@@ -98,7 +101,7 @@ std::string findings_json(const std::vector<Finding>& findings) {
                     {"unknown", count(findings, Health::unknown)},
                     {"findings", ordered_json::array()}};
   for (const Finding& f : findings) json["findings"].push_back(json_of(f));
-  return dumped(json, 2) + "\n";
+  return escaped_json(dumped(json, 2)) + "\n";
 }
 
 ExitCode exit_code_of(const std::vector<Finding>& findings) {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
+#include "base/run_file.h"
 #include "base/threads.h"
 #include "events/run_event.h"
 
@@ -53,7 +53,8 @@ int start_shell(const std::string& command, int input, const std::filesystem::pa
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
+                                     0666);
   ::posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   sigset_t defaults, none;
   ::sigemptyset(&none);
@@ -100,7 +101,7 @@ void EventHook::post(std::string line) {
 }
 
 void EventHook::note(const std::string& line) const {
-  std::ofstream(log_, std::ios::app) << utc_now() << " log.on_event: " << line << "\n";
+  append_to_run_file(log_, fmt::format("{} log.on_event: {}\n", utc_now(), line));
 }
 
 void EventHook::work() {

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/run_file.h"
 
 namespace sextant {
 
@@ -53,7 +54,7 @@ EventValue value_of(const nlohmann::ordered_json& json) {
 class EventsDescriptor {
  public:
   explicit EventsDescriptor(const std::filesystem::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+      : path_(path), fd_(open_run_file(path, O_RDWR | O_APPEND)) {
     if (fd_ < 0) fail("cannot open for writing");
   }
   ~EventsDescriptor() { ::close(fd_); }

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/run_file.h"
 #include "supervise/child_process.h"
 #include "train/health/heartbeat.h"
 
@@ -47,7 +48,9 @@ std::optional<NotedChild> noted_child(const fs::path& out) {
 void note_child(const fs::path& out, pid_t child) {
   nlohmann::json json{
       {"host", own_host_name()}, {"child", static_cast<uint64_t>(child)}, {"start", start_ticks(child).value_or(0)}};
-  std::ofstream(out / kChildFile, std::ios::trunc) << json.dump() << "\n";
+  std::error_code ignored;
+  fs::remove(out / kChildFile, ignored);
+  append_to_run_file(out / kChildFile, json.dump() + "\n");
 }
 
 void forget_child(const fs::path& out) {

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/run_file.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "config/mesh_axes.h"
@@ -256,7 +257,7 @@ class Supervisor {
   // a request to stop ends it.
   std::optional<int> run_to_file(const std::vector<std::string>& words, const fs::path& printed,
                                  SteadyClock::time_point until) {
-    Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    Descriptor file(open_run_file(printed, O_WRONLY | O_TRUNC));
     if (!file.is_open()) return std::nullopt;
     ChildProcess child(words, file.get());
     std::optional<int> status;

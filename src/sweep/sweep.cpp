@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/run_file.h"
 #include "ckpt/disk.h"
 #include "events/run_event.h"
 #include "supervise/cause.h"
@@ -113,7 +114,7 @@ class Sweep {
   Job start(SweptRun& run, int64_t until) const {
     fs::create_directories(run.out);
     fs::path log = run.out / "run.log";
-    Descriptor file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    Descriptor file(open_run_file(log, O_WRONLY | O_APPEND));
     if (!file.is_open()) throw RunError(log.string(), fmt::format("cannot open for writing: {}", ::strerror(errno)));
     std::vector<std::string> words{request_.binary, "train", request_.config};
     words.insert(words.end(), run.run.overrides.begin(), run.run.overrides.end());

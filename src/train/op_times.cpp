@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
-#include <fstream>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/run_file.h"
 #include "base/trace_rows.h"
 
 namespace sextant {
@@ -19,9 +21,8 @@ void append_op_times(const std::filesystem::path& out, const OpTimesOf& of, cons
   for (const TraceRow& row : rows_by_op(trace, of.rank))
     ops.push_back({row.op, row.path, row.count, std::round(row.seconds * 1e8) / 1e8});
   std::filesystem::path path = folder / fmt::format("rank-{}.jsonl", of.rank);
-  std::ofstream file(path, std::ios::app);
-  file << line.dump() << std::endl;
-  if (!file) throw RunError(path.string(), "cannot write", "is the disk full?");
+  if (!append_to_run_file(path, line.dump() + "\n"))
+    throw RunError(path.string(), fmt::format("cannot write: {}", std::strerror(errno)));
 }
 
 }  // namespace sextant

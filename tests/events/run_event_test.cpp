@@ -11,6 +11,7 @@
 #include <regex>
 #include <set>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "checkout.h"
 
@@ -54,6 +55,13 @@ TEST_F(RunEvents, ATornLineIsEndedAndLeftOut) {
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].text, "first");
   EXPECT_EQ(events[1].kind, EventKind::finish);
+}
+
+TEST_F(RunEvents, ALinkIsNotWrittenThrough) {
+  std::ofstream(directory_ / "other") << "kept\n";
+  fs::create_symlink(directory_ / "other", directory_ / kEventsFile);
+  EXPECT_THROW(append_event(directory_, {.kind = EventKind::note, .text = "of the run"}), RunError);
+  EXPECT_EQ(read_file(directory_ / "other"), "kept\n");
 }
 
 TEST_F(RunEvents, LinesOfSeveralProcessesDoNotMix) {

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/run_file.h"
 #include "ckpt/disk.h"
 #include "train/health/layer_fault.h"
 #include "train/health/memory_fault.h"
@@ -139,7 +140,7 @@ FaultInjector::FaultInjector(const Parts& parts)
 }
 
 void FaultInjector::remember(const Pending& pending) const {
-  Descriptor file(::open(record_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  Descriptor file(open_run_file(record_, O_WRONLY | O_APPEND));
   std::string line = pending.id + "\n";
   if (!file.is_open() || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
       ::fsync(file.get()) != 0)

@@ -15,6 +15,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
+#include "base/run_file.h"
 #include "base/threads.h"
 
 namespace sextant {
@@ -56,16 +58,17 @@ std::optional<LastBeat> read_record(const fs::path& path) {
   try {
     nlohmann::json json = nlohmann::json::parse(read_file(path));
     auto number = [&](const char* key) { return json.value(key, int64_t{0}); };
+    auto text = [&](const char* key) { return printable(json.at(key).get<std::string>()); };  // it ends in messages
     return LastBeat{.rank = json.at("rank"),
-                    .host = json.at("host"),
-                    .time = json.at("time"),
-                    .state = json.at("state"),
-                    .reason = json.at("reason"),
+                    .host = text("host"),
+                    .time = text("time"),
+                    .state = text("state"),
+                    .reason = text("reason"),
                     .pid = json.at("pid"),
                     .snapshot = {.step = json.at("step"),
-                                 .action = json.at("action"),
-                                 .place = json.at("op"),
-                                 .beside = json.at("beside"),
+                                 .action = text("action"),
+                                 .place = text("op"),
+                                 .beside = text("beside"),
                                  .waiting_for = json.at("waiting_for"),
                                  .sequence = number("sequence"),
                                  .waiting_since_ms = number("waiting_since_ms")},
@@ -111,7 +114,7 @@ Heartbeat::~Heartbeat() {
 void Heartbeat::open() {
   std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
   fs::create_directory(path_.parent_path(), ignored);
-  file_ = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  file_ = open_run_file(path_, O_TRUNC | O_WRONLY);
   end_ = kFileBytes;
 }
 

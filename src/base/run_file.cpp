@@ -1,0 +1,31 @@
+#include "base/run_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace sextant {
+
+int open_run_file(const std::filesystem::path& path, int flags) {
+  // Not blocking, for the case of a pipe that nobody reads; regular files do not care.
+  int fd = ::open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+  struct stat about {};
+  if (fd < 0 || (::fstat(fd, &about) == 0 && S_ISREG(about.st_mode))) return fd;
+  ::close(fd);
+  errno = EINVAL;
+  return -1;
+}
+
+bool append_to_run_file(const std::filesystem::path& path, std::string_view text) {
+  int fd = open_run_file(path, O_WRONLY | O_APPEND);
+  if (fd < 0) return false;
+  bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  int why = errno;
+  ::close(fd);
+  errno = why;
+  return written;
+}
+
+}  // namespace sextant
