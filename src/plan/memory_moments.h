@@ -30,7 +30,8 @@ struct MemoryMoment {
 // with all their slots.
 std::vector<MemoryMoment> memory_moments(const Program& program);
 
-// The fullest moment, with the arena's gaps counted as scratch, so that the total is what is allocated.
+// The moment for which most room is kept, with the arena's gaps counted as scratch, so that the total is what is
+// allocated.
 MemoryMoment peak_moment(const Program& program, int64_t arena_bytes);
 
 }  // namespace sextant

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "ops/row_queues.h"
 #include "plan/foreign_memory.h"
+#include "plan/step_memory.h"
 #include "plan/traffic.h"
 #include "schedule/folded.h"
 
@@ -107,9 +108,10 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
     if (plan.memory_basis == MemoryBasis::estimate)
       peak.parts = parts_of(foreign_memory(program, request.run, *request.profile, *request.machine));
+    MemoryMoment fullest = fullest_moment(program);
     int64_t host = programs.arena_bytes(static_cast<int>(i), MemorySpace::host);
-    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region, host_parts(program, host),
-                            programs.arena_bytes(static_cast<int>(i), MemorySpace::nvme)});
+    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, fullest.path, fullest.region,
+                            host_parts(program, host), programs.arena_bytes(static_cast<int>(i), MemorySpace::nvme)});
     plan.host_bytes = std::max(plan.host_bytes, host);
     plan.nvme_bytes = std::max(plan.nvme_bytes, plan.classes.back().nvme_bytes);
     if (peak.parts.total() <= plan.peak_bytes) continue;

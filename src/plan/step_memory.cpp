@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
+#include <map>
 #include <optional>
 
 #include "ir/lane.h"
@@ -22,7 +24,9 @@ void add_parts(MemoryParts& to, const MemoryParts& more) {
 
 struct OpRange {
   int first = -1, last = -1;  // ops of a region, counted from its first
+  int first_of_any = -1;      // likewise, of those that do not run for the last microbatch alone
   void include(int op) { first = first < 0 ? op : std::min(first, op), last = std::max(last, op); }
+  void include_of_any(int op) { first_of_any = first_of_any < 0 ? op : std::min(first_of_any, op); }
 };
 
 // Where the ops that touch a buffer stand.
@@ -34,6 +38,12 @@ struct BufferUse {
   bool gradient = false;  // it lasts to the end of the step
 };
 
+// Before an op of an action.
+struct Place {
+  size_t action = 0, op = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
 class StepWalk {
  public:
   explicit StepWalk(const Program& program)
@@ -41,8 +51,7 @@ class StepWalk {
         part_of_(parts_of_buffers(program)),
         first_action_(program.regions.size(), -1),
         last_action_(program.regions.size(), -1),
-        region_of_(program.schedule.size(), -1),
-        at_action_(program.schedule.size() + 1) {
+        region_of_(program.schedule.size(), -1) {
     for (const Region& region : program.regions) in_region_.emplace_back(region.ops.size() + 1);
     place_actions();
     std::vector<BufferUse> uses = uses_of_buffers();
@@ -55,12 +64,13 @@ class StepWalk {
     std::vector<MemoryMoment> kept;
     size_t columns = std::min(most, ops), column = 0, at = 0;
     MemoryParts now = held_;
+    auto change = at_op_.begin();
     for (size_t a = 0; a < region_of_.size(); ++a) {
-      add_parts(now, at_action_[a]);
       if (region_of_[a] < 0) continue;
       const Region& region = program_.regions[static_cast<size_t>(region_of_[a])];
       const std::vector<MemoryParts>& changes = in_region_[static_cast<size_t>(region_of_[a])];
       for (size_t o = 0; o < region.ops.size(); ++o, ++at) {
+        for (; change != at_op_.end() && change->first <= Place{a, o}; ++change) add_parts(now, change->second);
         add_parts(now, changes[o]);
         bool opens = kept.empty() || at * columns / ops != column;
         column = at * columns / ops;
@@ -72,6 +82,41 @@ class StepWalk {
       add_parts(now, changes.back());
     }
     return kept;
+  }
+
+  // Where nothing changes once, a region's own fullest op is what counts, above what was there before.
+  MemoryMoment fullest() const {
+    std::vector<RegionPeak> peaks = region_peaks();
+    MemoryMoment most;
+    MemoryParts now = held_;
+    auto look = [&](const Region& region, size_t o, const MemoryParts& parts) {
+      if (parts.total() > most.parts.total()) most = {region.ops[o].path, region.kind, parts};
+    };
+    auto change = at_op_.begin();
+    auto change_until = [&](const Place& place) {
+      for (; change != at_op_.end() && change->first <= place; ++change) add_parts(now, change->second);
+    };
+    for (size_t a = 0; a < region_of_.size(); ++a) {
+      if (region_of_[a] < 0) continue;
+      auto r = static_cast<size_t>(region_of_[a]);
+      const Region& region = program_.regions[r];
+      change_until({a, 0});
+      bool changes_within = change != at_op_.end() && change->first.action == a;
+      if (!changes_within && !region.ops.empty()) {
+        MemoryParts at_peak = now;
+        add_parts(at_peak, peaks[r].at);
+        look(region, peaks[r].op, at_peak);
+        add_parts(now, peaks[r].whole);
+        continue;
+      }
+      for (size_t o = 0; o < region.ops.size(); ++o) {
+        change_until({a, o});
+        add_parts(now, in_region_[r][o]);
+        look(region, o, now);
+      }
+      add_parts(now, in_region_[r].back());
+    }
+    return most;
   }
 
  private:
@@ -103,6 +148,7 @@ class StepWalk {
           std::optional<OpRange>& range = uses[static_cast<size_t>(buffer)].by_region[r];
           if (!range) range.emplace();
           range->include(from), range->include(to);
+          if (!last_microbatch_only(op)) range->include_of_any(from);
           uses[static_cast<size_t>(buffer)].once |= once_per_step(op);
         };
         touch(
@@ -131,7 +177,7 @@ class StepWalk {
       for (int r : touching[static_cast<size_t>(value.id)]) {
         if (value.buffer < 0) continue;
         std::optional<OpRange>& range = uses[static_cast<size_t>(value.buffer)].by_region[static_cast<size_t>(r)];
-        if (!range) range = OpRange{0, 0};
+        if (!range) range = OpRange{0, 0, 0};
       }
     return uses;
   }
@@ -156,15 +202,50 @@ class StepWalk {
                 last_action_[first] > first_action_[first];
     bool of_the_step = use.once || use.fed || use.fetched || sums;
     if (of_the_step) {
-      int end = use.fetched || use.gradient ? static_cast<int>(program_.schedule.size()) - 1 : 0;
-      for (size_t r : regions) end = std::max(end, last_action_[r]);
-      at_action_[use.fed ? 0 : static_cast<size_t>(first_action_[first])].*part += buffer.total_bytes();
-      at_action_[static_cast<size_t>(end) + 1].*part -= buffer.total_bytes();
+      at_op_[begin_of(use, first)].*part += buffer.total_bytes();
+      at_op_[end_of(use, regions)].*part -= buffer.total_bytes();
       return;
     }
     in_region_[first][static_cast<size_t>(use.by_region[first]->first)].*part += buffer.bytes;
     if (use.gradient) return;
     in_region_[last][static_cast<size_t>(use.by_region[last]->last) + 1].*part -= buffer.bytes;
+  }
+
+  // What the last microbatch alone makes is not there before.
+  Place begin_of(const BufferUse& use, size_t first) const {
+    if (use.fed) return {0, 0};
+    const OpRange& range = *use.by_region[first];
+    bool of_last = range.first_of_any < 0;
+    return {static_cast<size_t>(of_last ? last_action_[first] : first_action_[first]),
+            static_cast<size_t>(of_last ? range.first : range.first_of_any)};
+  }
+
+  // Behind the last op that touches it; what is summed up or read afterwards, at the end of the step.
+  Place end_of(const BufferUse& use, const std::vector<size_t>& regions) const {
+    if (use.fetched || use.gradient) return {program_.schedule.size(), 0};
+    Place end;
+    for (size_t r : regions)
+      end = std::max(end, Place{static_cast<size_t>(last_action_[r]), static_cast<size_t>(use.by_region[r]->last) + 1});
+    return end;
+  }
+
+  // Of a region by itself: its fullest op, what begins up to there, and what the whole of it leaves.
+  struct RegionPeak {
+    size_t op = 0;
+    MemoryParts at, whole;
+  };
+  std::vector<RegionPeak> region_peaks() const {
+    std::vector<RegionPeak> peaks;
+    for (const std::vector<MemoryParts>& changes : in_region_) {
+      RegionPeak peak;
+      for (size_t o = 0; o + 1 < changes.size(); ++o) {
+        add_parts(peak.whole, changes[o]);
+        if (o == 0 || peak.whole.total() > peak.at.total()) peak.op = o, peak.at = peak.whole;
+      }
+      add_parts(peak.whole, changes.back());
+      peaks.push_back(peak);
+    }
+    return peaks;
   }
 
   const Program& program_;
@@ -173,10 +254,14 @@ class StepWalk {
   std::vector<int> region_of_;                       // of an action; -1: there is none
   MemoryParts held_;                                 // whatever runs
   std::vector<std::vector<MemoryParts>> in_region_;  // what begins at an op less what ended before, each time
-  std::vector<MemoryParts> at_action_;               // likewise, once in a step
+  std::map<Place, MemoryParts> at_op_;               // likewise, once in a step
 };
 
 }  // namespace
+
+MemoryMoment fullest_moment(const Program& program) {
+  return StepWalk(program).fullest();
+}
 
 std::vector<MemoryMoment> step_moments(const Program& program, size_t most) {
   return StepWalk(program).moments(most);

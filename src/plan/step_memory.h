@@ -15,4 +15,7 @@ namespace sextant {
 // and overhead are left out; the actions of a pair are taken one after the other.
 std::vector<MemoryMoment> step_moments(const Program& program, size_t most);
 
+// The fullest of all, without a walk over every op of every microbatch.
+MemoryMoment fullest_moment(const Program& program);
+
 }  // namespace sextant

@@ -113,7 +113,8 @@ class LineScanner {
 
 enum class ListRead { numbers, other, broken };
 
-// The numbers of a list are appended to `values`; a list of anything else is walked over.
+// The numbers of a list are appended to `values`, NaN for null, which stands for one that is not finite; a list of
+// anything else is walked over.
 ListRead read_list(LineScanner& scanner, std::vector<double>& values) {
   scanner.take('[');
   if (scanner.take(']')) return ListRead::numbers;
@@ -125,6 +126,9 @@ ListRead read_list(LineScanner& scanner, std::vector<double>& values) {
     if (first == '-' || (first >= '0' && first <= '9')) {
       if (!scanner.take_number(value)) return ListRead::broken;
       values.push_back(value);
+    } else if (first == 'n') {
+      if (!scanner.take_word("null")) return ListRead::broken;
+      values.push_back(std::numeric_limits<double>::quiet_NaN());
     } else {
       if (!scanner.skip_value(1)) return ListRead::broken;
       read = ListRead::other;

@@ -1,5 +1,6 @@
 // One line of metrics.jsonl, read without building a tree: files have hundreds of thousands of lines. In: a line. Out:
-// its numbers (true and false are 1 and 0) and lists of numbers by name; texts, nulls and objects are passed over.
+// its numbers (true and false are 1 and 0) and lists of numbers by name, in which null is NaN; texts, nulls and objects
+// are passed over.
 #pragma once
 
 #include <cstddef>

@@ -14,6 +14,9 @@ constexpr size_t kMostColumns = 256, kMostLists = 32, kWidestList = 1024, kLonge
 // Fields that are axes, and no curves.
 constexpr std::array<std::string_view, 3> kAxisFields{"step", "tokens", "model_flops"};
 
+// Lists of the first step after each start or resume hold until the next one.
+constexpr std::array<std::string_view, 1> kListsThatLast{"arena_bytes_by_rank"};
+
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
 // A double that no float holds is drawn at the largest float.
@@ -29,6 +32,13 @@ double advanced(double before, const double* by, double times) {
   if (!by || !(*by > 0)) return before;
   double sum = before + times * *by;
   return sum < kFarthest ? sum : before;
+}
+
+// Between means of so many values each; what is not there counts for nothing.
+float weighted_mean(float a, double weight_a, float b, double weight_b) {
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  return as_float((a * weight_a + b * weight_b) / (weight_a + weight_b));
 }
 
 }  // namespace
@@ -90,27 +100,54 @@ void MetricColumn::truncate(size_t rows) {
   if (size == 0) first_row_ = std::min(first_row_, rows);
 }
 
-void ListColumn::add(size_t row, const double* values) {
+void ListColumn::add(size_t row, std::span<const double> values) {
+  if (values.size() > width_) widen(values.size());
+  auto value_at = [&](size_t e) { return e < values.size() ? as_float(values[e]) : kNone; };
   if (in_last_ > 0 && in_last_ < each_) {
-    double share = 1.0 / static_cast<double>(++in_last_);
     float* last = values_.data() + (size() - 1) * width_;
-    for (size_t i = 0; i < width_; ++i) last[i] = as_float(last[i] + (as_float(values[i]) - double{last[i]}) * share);
+    for (size_t e = 0; e < width_; ++e) last[e] = weighted_mean(last[e], static_cast<double>(in_last_), value_at(e), 1);
+    ++in_last_;
     return;
   }
   if (size() == 2 * kListRows) merge_neighbours();
   rows_.push_back(static_cast<uint32_t>(row));
-  for (size_t i = 0; i < width_; ++i) values_.push_back(as_float(values[i]));
+  for (size_t e = 0; e < width_; ++e) values_.push_back(value_at(e));
   in_last_ = 1;
+}
+
+void ListColumn::widen(size_t width) {
+  std::vector<float> values;
+  values.reserve(size() * width);
+  for (size_t i = 0; i < size(); ++i)
+    for (size_t e = 0; e < width; ++e) values.push_back(e < width_ ? value(i, e) : kNone);
+  values_ = std::move(values);
+  width_ = width;
 }
 
 void ListColumn::merge_neighbours() {
   for (size_t i = 0; i < kListRows; ++i) {
     rows_[i] = rows_[2 * i];
-    for (size_t e = 0; e < width_; ++e) values_[i * width_ + e] = value(2 * i, e) / 2 + value(2 * i + 1, e) / 2;
+    for (size_t e = 0; e < width_; ++e)
+      values_[i * width_ + e] = weighted_mean(value(2 * i, e), 1, value(2 * i + 1, e), 1);
   }
   rows_.resize(kListRows);
   values_.resize(kListRows * width_);
   each_ *= 2;
+}
+
+size_t ListColumn::until_row(size_t i) const {
+  constexpr size_t kEnd = std::numeric_limits<size_t>::max();
+  size_t next = i + 1 < size() ? row(i + 1) : kEnd;
+  if (std::ranges::count(kListsThatLast, name_) > 0) return next;
+  // The usual way from one list to the next; of those around it, as a run may measure more often after a while.
+  constexpr size_t kAround = 8;
+  std::vector<size_t> gaps;
+  for (size_t k = i > kAround ? i - kAround : 0; k < std::min(i + kAround, size() - 1); ++k)
+    gaps.push_back(row(k + 1) - row(k));
+  if (gaps.empty()) return next;  // one alone has no usual way
+  auto middle = gaps.begin() + static_cast<std::ptrdiff_t>((gaps.size() - 1) / 2);
+  std::ranges::nth_element(gaps, middle);
+  return next == kEnd || next - row(i) > 2 * *middle ? row(i) + *middle : next;
 }
 
 void ListColumn::truncate(size_t rows) {
@@ -143,7 +180,8 @@ bool RunColumns::add_line(std::string_view text, Lines lines) {
     if (MetricColumn* column = column_for(number.name, hint++)) column->set(row, as_float(number.value));
   }
   for (const MetricsLine::List& list : line_.lists())
-    if (ListColumn* column = list_for(list.name, list.count)) column->add(row, line_.list_values().data() + list.first);
+    if (ListColumn* column = list_for(list.name, list.count))
+      column->add(row, std::span(line_.list_values()).subspan(list.first, list.count));
   return true;
 }
 
@@ -165,9 +203,9 @@ MetricColumn* RunColumns::column_for(std::string_view name, size_t hint) {
 
 ListColumn* RunColumns::list_for(std::string_view name, size_t width) {
   auto found = std::ranges::find(lists_, name, &ListColumn::name);
-  if (found != lists_.end()) return found->width() == width ? &*found : nullptr;
-  if (lists_.size() == kMostLists || width == 0 || width > kWidestList || name.empty() || name.size() > kLongestName)
-    return nullptr;
+  if (width == 0 || width > kWidestList) return nullptr;
+  if (found != lists_.end()) return &*found;
+  if (lists_.size() == kMostLists || name.empty() || name.size() > kLongestName) return nullptr;
   return &lists_.emplace_back(std::string(name), width);
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,7 +54,8 @@ class MetricColumn {
   ChunkedArray<float> values_;
 };
 
-// A field that is a list. At most 2 * kListRows rows are kept: beyond that, neighbours are merged into their mean.
+// A field that is a list. At most 2 * kListRows rows are kept: beyond that, neighbours are merged into their mean. It
+// is as wide as the widest of its rows: a run that goes on with other ranks has lists of another length. NaN: no value.
 class ListColumn {
  public:
   static constexpr size_t kListRows = 512;
@@ -63,13 +65,16 @@ class ListColumn {
   size_t width() const { return width_; }
   size_t size() const { return rows_.size(); }
   size_t row(size_t i) const { return rows_[i]; }  // the first of those merged
+  // The row at which it no longer tells how the run is: the next one, or sooner where lists came more often before.
+  size_t until_row(size_t i) const;
   float value(size_t i, size_t element) const { return values_[i * width_ + element]; }
 
-  void add(size_t row, const double* values);
+  void add(size_t row, std::span<const double> values);
   void truncate(size_t rows);
   size_t bytes() const { return rows_.capacity() * sizeof(uint32_t) + values_.capacity() * sizeof(float); }
 
  private:
+  void widen(size_t width);
   void merge_neighbours();
 
   std::string name_;

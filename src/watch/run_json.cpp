@@ -210,14 +210,17 @@ BodyPieces series_json(const RunSet& runs, SeriesQuestion question) {
 }
 
 std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis) {
-  std::vector<double> x;
+  std::vector<double> x, until;
   std::vector<float> values;
-  for (size_t i = 0; i < list.size() && run.columns().has_axis(axis); ++i) {
-    x.push_back(run.columns().x(axis, list.row(i)));
+  const RunColumns& columns = run.columns();
+  for (size_t i = 0; i < list.size() && columns.has_axis(axis); ++i) {
+    x.push_back(columns.x(axis, list.row(i)));
+    until.push_back(columns.x(axis, std::min(list.until_row(i), columns.rows() - 1)));
     for (size_t e = 0; e < list.width(); ++e) values.push_back(list.value(i, e));
   }
   std::string out = fmt::format("{{\"width\":{},", list.width());
   append_numbers(out, "x", x);
+  append_numbers(out += ',', "until", until);
   append_numbers(out += ',', "values", values);
   return out + "}";
 }

@@ -25,7 +25,7 @@ inline constexpr size_t kMostSeriesParts = 400'000;
 // Runs that are gone or have no such field are left out.
 BodyPieces series_json(const RunSet& runs, SeriesQuestion question);
 
-// A list over the rows that are kept of it.
+// A list over the rows that are kept of it: places, values, and the places at which each row ends. null: no value.
 std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis);
 
 // The last events of each run: at most kMostEventsShown, and of kMostEventBytes an equal share.

@@ -72,6 +72,33 @@ TEST(StepMemory, OfAPipelineGrowsWithMicrobatchesInFlight) {
   }
 }
 
+// What the last microbatch alone makes (ZeRO's pieces of summed gradients) lies where activations have been: at no
+// moment is there more than the arena has.
+TEST(StepMemory, NeverHoldsMoreThanTheArena) {
+  for (const std::vector<std::string>& keys : std::vector<std::vector<std::string>>{
+           {"mesh.pp=2", "mesh.dp=2", "mesh.zero=1", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "mesh.tp=2", "mesh.zero=1", "batch.sequences=16"},
+           {"mesh.dp=2", "mesh.zero=1", "batch.sequences=16"},
+           {"mesh.dp=2", "mesh.zero=2", "batch.sequences=16"},
+           {"mesh.dp=2", "mesh.zero=3", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=gpipe", "mesh.zero=1", "batch.sequences=16"}}) {
+    LoweredRun run = lowered_with(keys);
+    for (const Program& program : run.programs.train) {
+      const MemoryMoment* most = nullptr;
+      std::vector<MemoryMoment> all = step_moments(program, kEveryOp);
+      for (const MemoryMoment& moment : all) {
+        EXPECT_LE(moment.parts.total(), program.arena_bytes) << keys[0] << keys[1] << " " << moment.path;
+        if (!most || moment.parts.total() > most->parts.total()) most = &moment;
+      }
+      MemoryMoment fullest = fullest_moment(program);
+      EXPECT_EQ(fullest.path, most->path);
+      EXPECT_EQ(fullest.parts.total(), most->parts.total());
+      // Gaps between buffers are all that is left over.
+      EXPECT_GT(most->parts.total(), program.arena_bytes * 8 / 10) << keys[0] << keys[1];
+    }
+  }
+}
+
 TEST(StepMemory, ThinningKeepsTheFullestMoment) {
   LoweredRun run = lowered_with({"batch.sequences=8", "mesh.pp=2"});
   const Program& program = run.programs.train.front();

@@ -140,6 +140,46 @@ TEST(RunColumnsTest, ListsAreMergedIntoMeans) {
   }
 }
 
+// A run that goes on with other ranks has lists of another length; what is not there is no number.
+TEST(RunColumnsTest, ListsOfOtherLengthAreKept) {
+  RunColumns columns;
+  auto add = [&](int64_t step, const std::string& lists) {
+    ASSERT_TRUE(columns.add_line(metrics_line(step, 1, lists)));
+  };
+  for (int step = 1; step <= 70; ++step)
+    add(step, step == 1 ? R"(,"arena_bytes_by_rank":[8,9],"own":[1,2])" : R"(,"own":[1,2])");
+  for (int step = 71; step <= 90; ++step)
+    add(step, step == 71 ? R"(,"arena_bytes_by_rank":[3,4,5,6],"own":[1,2,3,null])" : R"(,"own":[1,2,3,4])");
+  for (int step = 91; step <= 1100; ++step) add(step, step == 91 ? R"(,"arena_bytes_by_rank":[7])" : "");
+  const ListColumn *memory = columns.list("arena_bytes_by_rank"), *own = columns.list("own");
+  ASSERT_EQ(memory->size(), 3u);
+  ASSERT_EQ(memory->width(), 4u);
+  EXPECT_EQ(memory->value(0, 1), 9);
+  EXPECT_TRUE(std::isnan(memory->value(0, 2)));
+  EXPECT_EQ(memory->value(1, 3), 6);
+  EXPECT_EQ(memory->value(2, 0), 7);
+  EXPECT_TRUE(std::isnan(memory->value(2, 1)));
+  EXPECT_EQ(memory->until_row(0), 70u);
+  EXPECT_EQ(memory->until_row(1), 90u);
+  EXPECT_GE(memory->until_row(2), columns.rows());  // it holds to the end
+  ASSERT_EQ(own->size(), 90u);
+  ASSERT_EQ(own->width(), 4u);
+  EXPECT_TRUE(std::isnan(own->value(70, 3)));
+  EXPECT_EQ(own->value(71, 3), 4);
+  EXPECT_EQ(own->until_row(89), 90u);  // no list came after it
+}
+
+TEST(RunColumnsTest, ListsOfSomeStepsHoldUntilTheNext) {
+  RunColumns columns;
+  for (int step = 1; step <= 100; ++step)
+    columns.add_line(metrics_line(step, 1, step % 10 == 0 && step != 50 && step != 60 ? ",\"rms\":[1,2]" : ""));
+  const ListColumn* list = columns.list("rms");
+  ASSERT_EQ(list->size(), 8u);
+  EXPECT_EQ(list->until_row(0), list->row(1));
+  EXPECT_EQ(list->until_row(3), list->row(3) + 10);  // the next one comes three times as late as usual
+  EXPECT_EQ(list->until_row(7), list->row(7) + 10);
+}
+
 RunColumns random_run(size_t rows, uint64_t seed) {
   Random random(seed, "decimate");
   std::string lines;

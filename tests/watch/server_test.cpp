@@ -105,7 +105,7 @@ TEST_F(WatchServerTest, AnswersWhatTheFilesSay) {
   EXPECT_EQ(series, Json::parse(R"({"series":[{"run":1,"x":[100,200,300],"y":[5,4,3]},{"run":2,"x":[100],"y":[6]}]})"));
   EXPECT_EQ(json_at("/api/series?field=loss&runs=1&smooth=0.5")["series"][0]["smooth"].size(), 3u);
   EXPECT_EQ(json_at("/api/series?field=validation_loss&runs=1")["series"][0]["x"], Json::array({2}));
-  EXPECT_EQ(json_at("/api/list?run=1&field=loads"), Json::parse(R"({"width":2,"x":[3],"values":[1,2]})"));
+  EXPECT_EQ(json_at("/api/list?run=1&field=loads"), Json::parse(R"({"width":2,"x":[3],"until":[3],"values":[1,2]})"));
   Json events = json_at("/api/events?runs=1,2");
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0]["text"], "<b>begins</b>");

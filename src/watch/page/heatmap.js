@@ -33,13 +33,14 @@ class HeatMap {
     const {values, width: rows} = this.data;
     let low = Infinity, high = -Infinity;
     for (const value of values) {
+      if (value === null) continue;
       low = Math.min(low, value);
       high = Math.max(high, value);
     }
     // Nothing to see in a picture of one colour: a line says it.
     this.isFlat = !(high > low);
     this.figure.classList.toggle("flat", this.isFlat);
-    Object.assign(this, {low, high, cells: Uint32Array.from(this.isFlat ? [] : values, (value) => heatPixel((value - low) / (high - low)))});
+    Object.assign(this, {low, high, cells: Uint32Array.from(this.isFlat ? [] : values, (value) => (value === null ? 0 : heatPixel((value - low) / (high - low))))});
     this.canvas.setAttribute("aria-label", `${this.field} of ${this.view.runName(this.run)}: ${rows} elements, from ${formatValue(low, this.unit)} to ${formatValue(high, this.unit)}`);
   }
 
@@ -61,9 +62,9 @@ class HeatMap {
       // A pixel for each column of the screen and each element, which the browser makes as high as its row.
       const image = new ImageData(columns, rows), pixels = new Uint32Array(image.data.buffer);
       for (let column = 0, i = -1; column < columns; ++column) {
-        const right = x.value(x.pixelFrom + column + 1);
+        const left = x.value(x.pixelFrom + column), right = x.value(x.pixelFrom + column + 1);
         while (i + 1 < data.x.length && data.x[i + 1] < right) ++i;
-        if (i >= 0) for (let e = 0; e < rows; ++e) pixels[e * columns + column] = this.cells[i * rows + e];
+        if (i >= 0 && !(left > data.until[i])) for (let e = 0; e < rows; ++e) pixels[e * columns + column] = this.cells[i * rows + e];
       }
       this.picture ??= element("canvas");
       this.picture.width = columns;
@@ -112,7 +113,8 @@ class HeatMap {
     const e = Math.min(rows - 1, Math.max(0, Math.floor((py - MARGIN.top) / rowHeight)));
     const i = Math.max(0, lowerBound(this.data.x, x.value(px) + 1e-9) - 1);
     this.cell = {i, e};
-    const text = `${elementName(this.field)} ${e}, ${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.data.x[i])}: ${formatValue(this.data.values[i * rows + e], this.unit)}`;
+    const value = this.data.values[i * rows + e], isThere = value !== null && !(x.value(px) > Math.max(this.data.until[i], this.data.x[i]));
+    const text = `${elementName(this.field)} ${e}, ${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.data.x[i])}: ${isThere ? formatValue(value, this.unit) : "no value"}`;
     this.tip.show({title: text, rows: [], notes: [], at: px, width, top: py + 50});
     return text;
   }

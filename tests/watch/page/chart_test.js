@@ -222,7 +222,7 @@ module.exports = (folder) => {
       assert.equal(calls.filter(({name, given}) => name === "setLineDash" && given[0].join() === "2,3").length, 1, "a line for the spike alone");
     },
     "a picture of a list shows the last column that has begun": async () => {
-      const data = {x: [10, 20, 40], width: 2, values: [0, 8, 4, 2, 6, 1]};
+      const data = {x: [10, 20, 40], until: [20, 40, 50], width: 2, values: [0, 8, 4, 2, 6, 1]};
       const view = viewOf({range: {from: 0, to: 50}, source: {list: async () => data}}), map = new page.HeatMap(view, 1, "loads", "", "about");
       [map.canvas.clientWidth, map.canvas.clientHeight] = [50 + page.MARGIN.left + page.MARGIN.right + page.LEGEND, 200];
       await map.load();
@@ -240,6 +240,20 @@ module.exports = (folder) => {
       data.values.fill(3);
       await map.load();
       assert.equal(map.draw(), 0, "one colour says nothing");
+    },
+    "a picture of a list ends where its list does, and has gaps": async () => {
+      const data = {x: [10, 20, 40], until: [20, 25, 45], width: 2, values: [0, 8, 4, null, 6, 1]};
+      const view = viewOf({range: {from: 0, to: 50}, source: {list: async () => data}}), map = new page.HeatMap(view, 1, "loads", "", "about");
+      [map.canvas.clientWidth, map.canvas.clientHeight] = [50 + page.MARGIN.left + page.MARGIN.right + page.LEGEND, 200];
+      await map.load();
+      assert.deepEqual([map.low, map.high], [0, 8]);
+      map.draw();
+      const image = map.picture.context.calls.find(({name}) => name === "putImageData").given[0], pixels = new Uint32Array(image.data.buffer);
+      const there = (column, element) => pixels[element * 50 + column] !== 0;
+      assert.deepEqual([5, 15, 22, 30, 42, 48].map((column) => there(column, 0)), [false, true, true, false, true, false]);
+      assert.ok(there(15, 1) && !there(22, 1));
+      assert.match(map.point(page.MARGIN.left + 22, 190), /: no value$/);
+      assert.match(map.point(page.MARGIN.left + 30, page.MARGIN.top + 1), /: no value$/);
     },
     "the painter draws each chart once, and fewer where frames are late": () => {
       const painter = new page.Painter(), frames = page.frames, drawn = [], chart = (name) => ({draw: () => drawn.push(name)});
