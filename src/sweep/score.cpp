@@ -22,8 +22,20 @@ std::optional<double> number_in(const MetricsLine& line, std::string_view field)
 
 }  // namespace
 
-double RunScore::value(bool by_validation) const {
-  const std::optional<double>& chosen = by_validation ? validation_loss : loss;
+const std::optional<double>& RunScore::in(LossMeasure measure) const {
+  switch (measure) {
+    case LossMeasure::validation_loss:
+      return validation_loss;
+    case LossMeasure::bits_per_byte:
+      return bits_per_byte;
+    case LossMeasure::loss:
+      break;
+  }
+  return loss;
+}
+
+double RunScore::value(LossMeasure measure) const {
+  const std::optional<double>& chosen = in(measure);
   return diverged || !chosen ? std::numeric_limits<double>::infinity() : *chosen;
 }
 
@@ -43,6 +55,7 @@ RunScore score_of(const std::filesystem::path& run) {
     if (loss) losses.push_back(*loss);
     if (auto rate = number_in(line, "tokens_per_s")) rates.push_back(*rate);
     if (auto validation = number_in(line, "validation_loss")) score.validation_loss = validation;
+    if (auto bits = number_in(line, "bits_per_byte")) score.bits_per_byte = bits;
   }
   auto last = [](const std::vector<double>& all) {
     size_t count = std::min(all.size(), std::max(kFewestSteps, all.size() / 10));

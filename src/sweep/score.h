@@ -5,18 +5,21 @@
 #include <filesystem>
 #include <optional>
 
+#include "watch/loss_basis.h"
+
 namespace sextant {
 
 struct RunScore {
   int64_t steps = 0;                      // done
   std::optional<double> loss;             // mean of the last tenth of the steps, at least ten where there are
   std::optional<double> validation_loss;  // the last one
+  std::optional<double> bits_per_byte;    // with it
   std::optional<double> tokens_per_s;     // median of the same steps
   bool diverged = false;                  // the last loss is not finite
 
-  // What runs are ranked by: the validation loss where every run has one (`by_validation`), else the loss; infinite
-  // where there is none.
-  double value(bool by_validation) const;
+  const std::optional<double>& in(LossMeasure measure) const;
+  // What runs are ranked by; infinite where there is none.
+  double value(LossMeasure measure) const;
 };
 
 RunScore score_of(const std::filesystem::path& run);

@@ -49,7 +49,7 @@ class Sweep {
     std::vector<SweptRun*> racing;
     for (SweptRun& run : runs_) racing.push_back(&run);
     for (const Rung& rung : rungs_of(runs_.size(), last_step_, request_.keep_one_in, kEarliestRung)) {
-      rank(racing);
+      if (rung.runs < racing.size()) rank(racing);
       for (size_t i = rung.runs; i < racing.size(); ++i)
         if (racing[i]->state == SweepState::waiting) racing[i]->state = SweepState::halted;
       racing.resize(std::min(racing.size(), rung.runs));
@@ -72,15 +72,31 @@ class Sweep {
     if (request_.say) request_.say(line);
   }
 
-  // Whether all of them have been validated: only then is that what they are ranked by.
-  static bool all_validated(const std::vector<SweptRun*>& runs) {
-    return std::ranges::all_of(runs,
-                               [](const SweptRun* run) { return run->score.validation_loss || run->score.diverged; });
+  // Where all of them have been validated, that is what they are ranked by; of another tokenizer or other data losses
+  // of training say nothing.
+  static LossBasis ranking_of(const std::vector<SweptRun*>& runs) {
+    auto all_have = [&](LossMeasure measure) {
+      return std::ranges::all_of(runs,
+                                 [&](const SweptRun* run) { return run->score.in(measure) || run->score.diverged; });
+    };
+    std::vector<RunText> texts;
+    for (const SweptRun* run : runs) texts.push_back(text_of(run->out, run->run.name));
+    LossBasis basis = loss_basis_of(texts);
+    if (basis.measure == LossMeasure::loss && all_have(LossMeasure::validation_loss))
+      basis.measure = LossMeasure::validation_loss;
+    if (basis.measure && !basis.why.empty() && !all_have(*basis.measure))
+      return {std::nullopt, fmt::format("{}, and not all have {}", basis.why, field_of(*basis.measure))};
+    return basis;
   }
 
-  static void rank(std::vector<SweptRun*>& runs) {
-    bool by_validation = all_validated(runs);
-    std::ranges::stable_sort(runs, {}, [&](const SweptRun* run) { return run->score.value(by_validation); });
+  void rank(std::vector<SweptRun*>& runs) const {
+    LossBasis basis = ranking_of(runs);
+    if (!basis.measure)
+      throw UserError({.place = request_.config,
+                       .got = "the best of the runs cannot be told: " + basis.why,
+                       .expected = "one measure for all runs, to end the worse ones early",
+                       .hint = "give all runs the same data.validation, or let all of them run to their end"});
+    std::ranges::stable_sort(runs, {}, [&](const SweptRun* run) { return run->score.value(*basis.measure); });
   }
 
   // The state of a run that has done what it was to do until then.
@@ -165,11 +181,11 @@ class Sweep {
     std::vector<SweptRun*> all;
     for (SweptRun& run : runs_) all.push_back(&run);
     // Those that went furthest first: a loss after more steps is not one to rank beside others.
-    out.by_validation = all_validated(all);
+    out.ranked_by = ranking_of(all);
     std::ranges::stable_sort(all, [&](const SweptRun* a, const SweptRun* b) {
       if (a->score.steps != b->score.steps && !a->score.diverged && !b->score.diverged)
         return a->score.steps > b->score.steps;
-      return a->score.value(out.by_validation) < b->score.value(out.by_validation);
+      return out.ranked_by.measure && a->score.value(*out.ranked_by.measure) < b->score.value(*out.ranked_by.measure);
     });
     for (const SweptRun* run : all) out.runs.push_back(*run);
     auto any = [&](SweepState state) { return std::ranges::count(out.runs, state, &SweptRun::state) > 0; };

@@ -42,7 +42,7 @@ struct SweptRun {
 
 struct SweepResult {
   std::vector<SweptRun> runs;  // the best first
-  bool by_validation = false;  // what they are ranked by
+  LossBasis ranked_by;         // nothing: they have no rank
   ExitCode outcome = ExitCode::finished;
 };
 

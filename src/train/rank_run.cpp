@@ -242,7 +242,10 @@ class Run {
         record_event({.kind = EventKind::resume,
                       .step = state_.step + 1,
                       .text = origin,
-                      .details = {{"checkpoint", source.string()}, {"ranks", group_.size()}}});
+                      .details = {{"checkpoint", source.string()},
+                                  {"ranks", group_.size()},
+                                  {"tokenizer", parts_.identity.tokenizer},
+                                  {"data", parts_.identity.data}}});
       if (!changes.empty()) {
         std::string text = fmt::format("config changed since then: {}", fmt::join(changes, "; "));
         say(text);
@@ -258,11 +261,13 @@ class Run {
                       source_ == SourceModel::upcycled ? ", every expert as its MLP" : ""));
     }
     if (source.empty())
-      record_event({.kind = EventKind::start,
-                    .step = 1,
-                    .text = run_.model.from ? fmt::format("starting from the weights of {}", *run_.model.from)
-                                            : "starting from random weights",
-                    .details = {{"ranks", group_.size()}}});
+      record_event(
+          {.kind = EventKind::start,
+           .step = 1,
+           .text = run_.model.from ? fmt::format("starting from the weights of {}", *run_.model.from)
+                                   : "starting from random weights",
+           .details = {
+               {"ranks", group_.size()}, {"tokenizer", parts_.identity.tokenizer}, {"data", parts_.identity.data}}});
     record_config(parts_.out, run_, state_.step + 1);
     step_flops_ = model_flops_per_token(parts_.spec, run_.batch.seq).causal * static_cast<double>(batch_tokens());
     if (parts_.view.on_begin)

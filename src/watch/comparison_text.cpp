@@ -26,6 +26,7 @@ std::string figures_line(const RunFigures& run) {
   std::string out = fmt::format("  {}: {} steps, {} tokens, loss {}", printable(run.name), human_count(run.steps),
                                 tokens_text(run.tokens), with_error(run.final_loss));
   if (run.validation_loss) out += fmt::format(", validation {:.4f}", *run.validation_loss);
+  if (run.bits_per_byte) out += fmt::format(", {:.4f} bits per byte", *run.bits_per_byte);
   if (run.tokens_per_s > 0) out += fmt::format(", {} tokens/s", tokens_text(std::round(run.tokens_per_s)));
   return out + "\n";
 }
@@ -51,6 +52,7 @@ ComparisonJson figures_json(const RunFigures& run) {
           {"flops", number_or_null(run.flops)},
           {"final_loss", estimate_json(run.final_loss)},
           {"validation_loss", number_or_null(run.validation_loss)},
+          {"bits_per_byte", number_or_null(run.bits_per_byte)},
           {"tokens_per_s", run.tokens_per_s}};
 }
 
@@ -73,25 +75,41 @@ std::string reached_text(const std::string& name, const LossReached& reached) {
                      human_duration(reached.seconds));
 }
 
+std::string level_text(LossMeasure measure, double value) {
+  return measure == LossMeasure::bits_per_byte ? fmt::format("{:.4f} {}", value, words_of(measure))
+                                               : fmt::format("{} {:.4f}", words_of(measure), value);
+}
+
 std::string reached_line(const RunComparison& c) {
   if (!c.reached_loss || !c.a_reached || !c.b_reached) return "";
-  return fmt::format("  to loss {:.4f}: {}, {}\n", *c.reached_loss, reached_text(c.a.name, *c.a_reached),
-                     reached_text(c.b.name, *c.b_reached));
+  return fmt::format("  to {}: {}, {}\n", level_text(*c.basis.measure, *c.reached_loss),
+                     reached_text(c.a.name, *c.a_reached), reached_text(c.b.name, *c.b_reached));
+}
+
+ComparisonJson basis_json(const LossBasis& basis) {
+  if (!basis.measure) return {{"measure", nullptr}, {"unit", nullptr}, {"why", basis.why}};
+  return {{"measure", field_of(*basis.measure)}, {"unit", unit_of(*basis.measure)}, {"why", basis.why}};
 }
 
 }  // namespace
 
 std::string RunComparison::sentence() const {
+  if (!basis.measure)
+    return fmt::format("{} and {} cannot be compared: {}.", printable(b.name), printable(a.name), printable(basis.why));
+  if (verdict == ComparisonVerdict::unknown && *basis.measure != LossMeasure::loss)
+    return fmt::format("{} and {} cannot be compared: no {} at equal tokens, or fewer than 8 steps with a loss.",
+                       printable(b.name), printable(a.name), words_of(*basis.measure));
   if (verdict == ComparisonVerdict::unknown)
     return fmt::format("{} and {} cannot be compared: fewer than 8 steps with a loss at equal tokens.",
                        printable(b.name), printable(a.name));
   std::string at = fmt::format("at {} tokens", tokens_text(std::min(a.tokens, b.tokens)));
   if (verdict == ComparisonVerdict::no_difference)
     return fmt::format(
-        "{} is not different from {} {}: {:+.4f} in loss, within the noise of ±{:.4f} (two standard errors).",
-        printable(b.name), printable(a.name), at, difference, 2 * error);
-  return fmt::format("{} is {} than {} {}: {:+.4f} in loss, beyond the noise of ±{:.4f} (two standard errors).",
-                     printable(b.name), name_of(verdict), printable(a.name), at, difference, 2 * error);
+        "{} is not different from {} {}: {:+.4f} in {}, within the noise of ±{:.4f} (two standard errors).",
+        printable(b.name), printable(a.name), at, difference, words_of(*basis.measure), 2 * error);
+  return fmt::format("{} is {} than {} {}: {:+.4f} in {}, beyond the noise of ±{:.4f} (two standard errors).",
+                     printable(b.name), name_of(verdict), printable(a.name), at, difference, words_of(*basis.measure),
+                     2 * error);
 }
 
 std::string comparison_text(const std::vector<RunComparison>& comparisons) {
@@ -99,6 +117,8 @@ std::string comparison_text(const std::vector<RunComparison>& comparisons) {
   for (const RunComparison& c : comparisons) {
     if (!out.empty()) out += "\n";
     out += fmt::format("{}\n{}{}", c.sentence(), figures_line(c.a), figures_line(c.b));
+    if (c.basis.measure && !c.basis.why.empty())
+      out += fmt::format("  by {}: {}\n", words_of(*c.basis.measure), printable(c.basis.why));
     if (c.equal_a && c.equal_b)
       out += fmt::format("  at equal tokens ({}): {} against {}\n", tokens_text(std::min(c.a.tokens, c.b.tokens)),
                          with_error(c.equal_a), with_error(c.equal_b));
@@ -128,6 +148,7 @@ std::string comparison_json(const std::vector<RunComparison>& comparisons) {
     list.push_back({{"a", figures_json(c.a)},
                     {"b", figures_json(c.b)},
                     {"config", c.config_remark.empty() ? keys : ComparisonJson(nullptr)},
+                    {"basis", basis_json(c.basis)},
                     {"equal_tokens",
                      {{"a", estimate_json(c.equal_a)},
                       {"b", estimate_json(c.equal_b)},

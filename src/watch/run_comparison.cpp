@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "config/load.h"
-
 namespace sextant {
 
 namespace {
@@ -24,6 +21,20 @@ std::vector<double> values_until(const RunColumns& run, const MetricColumn& colu
     reached = run.x(XAxis::tokens, column.row(i));
   }
   return values;
+}
+
+// The value of a field that few rows have, at a place: between the rows around it, or the last one's where none
+// follows.
+std::optional<double> interpolated(const RunColumns& run, const MetricColumn* column, PlaceOnAxis at) {
+  std::optional<double> value;
+  double value_x = 0;
+  for (size_t i = 0; column && i < column->size(); ++i) {
+    if (std::isnan(column->value(i))) continue;
+    double x = run.x(at.axis, column->row(i)), y = column->value(i);
+    if (x > at.x) return value ? std::optional(*value + (y - *value) * (at.x - value_x) / (x - value_x)) : std::nullopt;
+    value = y, value_x = x;
+  }
+  return value;
 }
 
 std::vector<double> residuals_of_line(const std::vector<double>& y) {
@@ -83,13 +94,15 @@ RunFigures figures_of(const WatchedRun& run, size_t window) {
   figures.steps = static_cast<int64_t>(columns.x(XAxis::step, last));
   figures.final_loss = loss_at(columns, {XAxis::tokens, figures.tokens}, window);
   if (auto value = columns.last("validation_loss")) figures.validation_loss = *value;
+  if (auto value = columns.last("bits_per_byte")) figures.bits_per_byte = *value;
   figures.tokens_per_s = median_of(columns.column("tokens_per_s"));
   return figures;
 }
 
-// At the first row from which the mean of a window is at or below `loss`.
-std::optional<LossReached> reached_at(const RunColumns& run, double loss, size_t window) {
-  const MetricColumn* column = run.column("loss");
+// At the first row from which the mean of a window is at or below `loss`; of validations each counts by itself.
+std::optional<LossReached> reached_at(const RunColumns& run, LossMeasure measure, double loss, size_t steps) {
+  const MetricColumn* column = run.column(field_of(measure));
+  size_t window = measure == LossMeasure::loss ? steps : 1;
   double sum = 0;
   std::vector<double> recent;
   for (size_t i = 0; column && i < column->size(); ++i) {
@@ -112,30 +125,69 @@ std::optional<EqualFlops> losses_at_equal_flops(const WatchedRun& a, const Watch
   double per_token = *of.a.flops / of.a.tokens, others = *of.b.flops / of.b.tokens;
   if (!(std::fabs(per_token - others) > kSameModel * per_token)) return std::nullopt;
   double shared = std::min(*of.a.flops, *of.b.flops);
-  std::optional<LossEstimate> loss_a = loss_at(a.columns(), {XAxis::flops, shared}, window),
-                              loss_b = loss_at(b.columns(), {XAxis::flops, shared}, window);
+  LossMeasure measure = *of.basis.measure;
+  std::optional<LossEstimate> loss_a = measured_at(a.columns(), measure, {XAxis::flops, shared}, window),
+                              loss_b = measured_at(b.columns(), measure, {XAxis::flops, shared}, window);
   if (!loss_a || !loss_b) return std::nullopt;
   return EqualFlops{.flops = shared, .a = *loss_a, .b = *loss_b};
 }
 
-void compare_configs(const WatchedRun& a, const WatchedRun& b, RunComparison& comparison) {
-  ConfigValues values[2];
-  for (size_t i = 0; i < 2; ++i) {
-    const WatchedRun& run = i == 0 ? a : b;
-    std::filesystem::path file = run.directory() / "config.toml";
-    // The server follows no link out of a run.
-    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file))) {
-      comparison.config_remark = fmt::format("{} has no config.toml", run.name());
+void compare_configs(const RunText& a, const RunText& b, RunComparison& comparison) {
+  for (const RunText* text : {&a, &b})
+    if (!text->config) {
+      comparison.config_remark = text->remark;
       return;
     }
-    try {
-      values[i] = config_values(load_config(file));
-    } catch (const UserError& error) {  // of another version
-      comparison.config_remark = error.what();
-      return;
-    }
-  }
-  comparison.config = changes_between(values[0], values[1]);
+  comparison.config = changes_between(*a.config, *b.config);
+}
+
+// Of equal tokens: the losses, their difference and its noise, and what it means.
+void judge(const WatchedRun& a, const WatchedRun& b, size_t window, RunComparison& c) {
+  PlaceOnAxis shared{XAxis::tokens, std::min(c.a.tokens, c.b.tokens)};
+  c.equal_a = measured_at(a.columns(), *c.basis.measure, shared, window);
+  c.equal_b = measured_at(b.columns(), *c.basis.measure, shared, window);
+  if (!c.equal_a || !c.equal_b) return;
+  c.difference = c.equal_b->mean - c.equal_a->mean;
+  c.curve_error = std::hypot(c.equal_a->error, c.equal_b->error);
+  bool other_seed = std::ranges::count(c.config, "train.seed", &ConfigChange::key) > 0;
+  if (other_seed) c.seed_error = c.seeds.share * std::hypot(c.equal_a->mean, c.equal_b->mean);
+  c.error = std::hypot(c.curve_error, c.seed_error);
+  bool clear = std::fabs(c.difference) > kStandardErrors * c.error && c.difference != 0;
+  c.verdict = !clear             ? ComparisonVerdict::no_difference
+              : c.difference < 0 ? ComparisonVerdict::better
+                                 : ComparisonVerdict::worse;
+}
+
+void find_reached(const WatchedRun& a, const WatchedRun& b, size_t window, RunComparison& c) {
+  LossMeasure measure = *c.basis.measure;
+  auto last_of = [&](const WatchedRun& run, double tokens) {
+    return measured_at(run.columns(), measure, {XAxis::tokens, tokens}, window);
+  };
+  std::optional<LossEstimate> last_a = last_of(a, c.a.tokens), last_b = last_of(b, c.b.tokens);
+  if (!last_a || !last_b) return;
+  c.reached_loss = std::max(last_a->mean, last_b->mean);
+  c.a_reached = reached_at(a.columns(), measure, *c.reached_loss, window);
+  c.b_reached = reached_at(b.columns(), measure, *c.reached_loss, window);
+}
+
+RunComparison compare_texts(const WatchedRun& a, const WatchedRun& b, const std::vector<RunText>& texts, size_t window,
+                            const SeedNoise& seeds) {
+  window = comparison_window({&a, &b}, window);
+  RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window), .seeds = seeds};
+  compare_configs(texts[0], texts[1], comparison);
+  comparison.basis = loss_basis_of(texts);
+  for (const WatchedRun* run : {&a, &b})
+    if (comparison.basis.measure && !comparison.basis.why.empty() &&
+        !run->columns().column(field_of(*comparison.basis.measure)))
+      comparison.basis = {std::nullopt,
+                          fmt::format("{}, and {} has no {}: validate both on the same text "
+                                      "(data.validation, train.eval_every)",
+                                      comparison.basis.why, run->name(), field_of(*comparison.basis.measure))};
+  if (!comparison.basis.measure) return comparison;
+  comparison.equal_flops = losses_at_equal_flops(a, b, comparison, window);
+  judge(a, b, window, comparison);
+  find_reached(a, b, window, comparison);
+  return comparison;
 }
 
 }  // namespace
@@ -180,40 +232,31 @@ size_t comparison_window(const std::vector<const WatchedRun*>& runs, size_t want
   return std::min(std::clamp<size_t>(shortest / 20, 20, 1000), std::max(kFewestSteps, shortest / 2));
 }
 
+std::optional<LossEstimate> measured_at(const RunColumns& run, LossMeasure measure, PlaceOnAxis end, size_t steps) {
+  std::optional<LossEstimate> training = loss_at(run, end, steps);
+  if (measure == LossMeasure::loss || !training) return training;
+  std::optional<double> value = interpolated(run, run.column(field_of(measure)), end);
+  if (!value) return std::nullopt;
+  double of_one_step = training->error * std::sqrt(training->independent) / training->mean;
+  return LossEstimate{.tokens = training->tokens,
+                      .mean = *value,
+                      .error = std::fabs(*value * of_one_step),
+                      .steps = 1,
+                      .independent = 1};
+}
+
 RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window, const SeedNoise& seeds) {
-  window = comparison_window({&a, &b}, window);
-  RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window)};
-  compare_configs(a, b, comparison);
-  double shared = std::min(comparison.a.tokens, comparison.b.tokens);
-  comparison.equal_a = loss_at(a.columns(), {XAxis::tokens, shared}, window);
-  comparison.equal_b = loss_at(b.columns(), {XAxis::tokens, shared}, window);
-  comparison.equal_flops = losses_at_equal_flops(a, b, comparison, window);
-  if (comparison.equal_a && comparison.equal_b) {
-    comparison.difference = comparison.equal_b->mean - comparison.equal_a->mean;
-    comparison.curve_error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
-    bool other_seed = std::ranges::count(comparison.config, "train.seed", &ConfigChange::key) > 0;
-    if (other_seed)
-      comparison.seed_error = seeds.share * std::hypot(comparison.equal_a->mean, comparison.equal_b->mean);
-    comparison.seeds = seeds;
-    comparison.error = std::hypot(comparison.curve_error, comparison.seed_error);
-    bool clear = std::fabs(comparison.difference) > kStandardErrors * comparison.error && comparison.difference != 0;
-    comparison.verdict = !clear                      ? ComparisonVerdict::no_difference
-                         : comparison.difference < 0 ? ComparisonVerdict::better
-                                                     : ComparisonVerdict::worse;
-  }
-  if (comparison.a.final_loss && comparison.b.final_loss) {
-    double loss = std::max(comparison.a.final_loss->mean, comparison.b.final_loss->mean);
-    comparison.reached_loss = loss;
-    comparison.a_reached = reached_at(a.columns(), loss, window);
-    comparison.b_reached = reached_at(b.columns(), loss, window);
-  }
-  return comparison;
+  return compare_texts(a, b, {text_of(a.directory(), a.name()), text_of(b.directory(), b.name())}, window, seeds);
 }
 
 std::vector<RunComparison> compare_with_first(const std::vector<const WatchedRun*>& runs, size_t window) {
   std::vector<RunComparison> comparisons;
+  if (runs.empty()) return comparisons;
   SeedNoise seeds = seed_noise_of(runs, window);
-  for (size_t i = 1; i < runs.size(); ++i) comparisons.push_back(compare_runs(*runs[0], *runs[i], window, seeds));
+  RunText first = text_of(runs[0]->directory(), runs[0]->name());
+  for (size_t i = 1; i < runs.size(); ++i)
+    comparisons.push_back(
+        compare_texts(*runs[0], *runs[i], {first, text_of(runs[i]->directory(), runs[i]->name())}, window, seeds));
   return comparisons;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/changes.h"
+#include "watch/loss_basis.h"
 #include "watch/run_columns.h"
 #include "watch/seed_noise.h"
 #include "watch/watched_run.h"
@@ -31,6 +32,10 @@ struct PlaceOnAxis {
 // window: what the loss falls by within it is no noise. Nothing where fewer than 8 steps are there.
 std::optional<LossEstimate> loss_at(const RunColumns& run, PlaceOnAxis end, size_t steps);
 
+// In another measure: of a few steps, between which it is interpolated, with the relative error of one step's loss of
+// training there. Both runs measure the same text, so that their difference has less noise than that.
+std::optional<LossEstimate> measured_at(const RunColumns& run, LossMeasure measure, PlaceOnAxis end, size_t steps);
+
 struct RunFigures {
   std::string name;
   double tokens = 0, seconds = 0;
@@ -38,6 +43,7 @@ struct RunFigures {
   int64_t steps = 0;
   std::optional<LossEstimate> final_loss;
   std::optional<double> validation_loss;  // the last one
+  std::optional<double> bits_per_byte;    // with it
   double tokens_per_s = 0;                // median
 };
 
@@ -62,6 +68,7 @@ struct RunComparison {
   RunFigures a, b;
   std::vector<ConfigChange> config;              // keys that differ
   std::string config_remark;                     // why there is no list of keys; empty: there is
+  LossBasis basis;                               // what is compared; nothing: there is no verdict
   std::optional<LossEstimate> equal_a, equal_b;  // at the tokens that both have reached
   double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error:
   double curve_error = 0, seed_error = 0;        // of the curves, and where the seeds differ of another seed

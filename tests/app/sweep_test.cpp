@@ -65,6 +65,24 @@ TEST_F(SweepVerb, AFailedRunDoesNotEndTheOthers) {
   EXPECT_EQ(found["runs"][1]["state"], "failed");
 }
 
+// Losses per token of different tokenizers are no measure of one against the other.
+TEST_F(SweepVerb, TokenizersAreRankedByBitsPerByte) {
+  std::string command =
+      fmt::format("sweep {} --out {} --json ", settings("train.steps=12 data.tokenizer_vocab=300,700"), place_ / "s");
+  Outcome outcome = run_command(command + "train.eval_every=6");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  nlohmann::json found = nlohmann::json::parse(outcome.output), runs = found["runs"];
+  EXPECT_EQ(found["ranked_by"], "bits_per_byte");
+  EXPECT_NE(found["why"].get<std::string>().find("different tokenizers"), std::string::npos) << found;
+  EXPECT_LT(runs[0]["bits_per_byte"], runs[1]["bits_per_byte"]);
+  EXPECT_EQ(found["best"], runs[0]["run"]);
+  EXPECT_EQ(found["comparisons"][0]["basis"]["measure"], "bits_per_byte");
+  command = fmt::format("sweep {} --out {} --json train.eval_every=0 ",
+                        settings("train.steps=12 data.tokenizer_vocab=300,700"), place_ / "unmeasured");
+  found = nlohmann::json::parse(run_command(command).output);
+  EXPECT_TRUE(found["ranked_by"].is_null() && found["best"].is_null()) << found;
+}
+
 TEST_F(SweepVerb, WhatCannotBeSweptIsRefused) {
   expect_refusal(run_command("sweep " + settings("train.steps=2")), 2, {"no key has several values", "sextant train"});
   expect_refusal(run_command("sweep " + settings("optimizer.lr=1,x")), 2, {"optimizer.lr=x", "expected a number"});

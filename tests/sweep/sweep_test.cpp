@@ -66,8 +66,8 @@ TEST_F(Scores, AreTheMeanOfTheLastTenth) {
   EXPECT_EQ(score.steps, 200);
   EXPECT_DOUBLE_EQ(*score.loss, 9.5);
   EXPECT_EQ(score.validation_loss, 7.5);
-  EXPECT_EQ(score.value(true), 7.5);
-  EXPECT_DOUBLE_EQ(score.value(false), 9.5);
+  EXPECT_EQ(score.value(LossMeasure::validation_loss), 7.5);
+  EXPECT_DOUBLE_EQ(score.value(LossMeasure::loss), 9.5);
 }
 
 // The mean of the last tenth, and of ten steps at least, of as many as there are; the middle of as many rates.
@@ -97,11 +97,11 @@ TEST_F(Scores, ForgiveAStepThatWasNotFinite) {
 }
 
 TEST_F(Scores, AreInfiniteWhereTheLossIsNotFinite) {
-  EXPECT_TRUE(std::isinf(score_of(run_ / "none").value(false)));
+  EXPECT_TRUE(std::isinf(score_of(run_ / "none").value(LossMeasure::loss)));
   write("{\"step\":1,\"loss\":3}\n{\"step\":2,\"non_finite\":{\"loss\":\"nan\"}}\n");
   RunScore score = score_of(run_);
   EXPECT_TRUE(score.diverged);
-  EXPECT_TRUE(std::isinf(score.value(false)));
+  EXPECT_TRUE(std::isinf(score.value(LossMeasure::loss)));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "base/rng.h"
 #include "run_files.h"
@@ -136,6 +137,92 @@ TEST(RunComparisons, ReckonWithWhatAnotherSeedChanges) {
   EXPECT_GT(measured.share, 0.001);
   std::string text = comparison_text({compare_with_first(all)[0]});
   EXPECT_NE(text.find("from 14 runs that differ in their seed alone"), text.npos) << text;
+}
+
+// A tokenizer of longer tokens has a higher loss per token and fewer bits per byte of the same text.
+class OtherUnits : public testing::Test {
+ protected:
+  struct Text {
+    std::string config = "[data]\ntrain = [\"text.txt\"]\n", tokenizer = "t1", data = "d1";
+    double bytes_per_token = 2;
+    bool validated = true;
+  };
+  std::unique_ptr<WatchedRun> run_of(const std::string& name, double bits_per_byte, const Text& text) const {
+    Random random(static_cast<uint64_t>(name.size()), "other units");
+    std::string lines;
+    for (int step = 1; step <= 400; ++step) {
+      double bits = bits_per_byte + std::exp(-step / 30.0), nats = bits * text.bytes_per_token * std::numbers::ln2;
+      std::string validation = fmt::format(",\"validation_loss\":{},\"bits_per_byte\":{}", nats, bits);
+      lines += metrics_line(step, nats + 0.02 * random.normal(static_cast<uint64_t>(step)),
+                            text.validated && step % 50 == 0 ? validation : "");
+    }
+    files_.write(name + "/metrics.jsonl", lines);
+    files_.write(name + "/config.toml", "[model]\npreset = \"gpt2\"\n" + text.config);
+    if (!text.tokenizer.empty())
+      files_.write(name + "/events.jsonl",
+                   fmt::format(R"({{"time":"2026-11-17T18:03:54.123Z","event":"start","step":1,"text":"begins",)"
+                               R"("tokenizer":"{}","data":"{}"}})"
+                               "\n",
+                               text.tokenizer, text.data));
+    auto run = std::make_unique<WatchedRun>(1, files_ / name, name);
+    run->poll(1 << 26);
+    return run;
+  }
+  RunFiles files_{"other-units"};
+};
+
+TEST_F(OtherUnits, OtherTokenizersAreJudgedByBitsPerByte) {
+  auto small = run_of("v512", 2, {}),
+       large = run_of("v2048", 1, {.tokenizer = "t2", .data = "d2", .bytes_per_token = 6});
+  RunComparison comparison = compare_runs(*small, *large);
+  EXPECT_GT(comparison.b.final_loss->mean, comparison.a.final_loss->mean);  // per token it is worse
+  EXPECT_EQ(comparison.basis.measure, LossMeasure::bits_per_byte);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::better);
+  EXPECT_NEAR(comparison.difference, -1, 0.02);
+  EXPECT_NE(comparison.sentence().find("in bits per byte, beyond the noise"), std::string::npos)
+      << comparison.sentence();
+  EXPECT_NE(comparison_text({comparison}).find("v512 and v2048 have different tokenizers"), std::string::npos);
+  auto json = nlohmann::json::parse(comparison_json({comparison}))["comparisons"][0];
+  EXPECT_EQ(json["basis"]["measure"], "bits_per_byte");
+  ASSERT_TRUE(comparison.reached_loss && comparison.a_reached && comparison.b_reached);
+  EXPECT_NEAR(*comparison.reached_loss, 2, 0.02);
+  EXPECT_LT(comparison.b_reached->tokens, comparison.a_reached->tokens);
+  // As close as one step's noise of the loss is, they are not told apart.
+  auto same = run_of("same", 2.002, {.tokenizer = "t2", .data = "d2", .bytes_per_token = 6});
+  EXPECT_EQ(compare_runs(*small, *same).verdict, ComparisonVerdict::no_difference);
+}
+
+TEST_F(OtherUnits, WithoutACommonMeasureThereIsNoVerdict) {
+  auto base = run_of("base", 2, {});
+  auto refused = [&](const WatchedRun& other, const std::string& why) {
+    RunComparison comparison = compare_runs(*base, other);
+    EXPECT_EQ(comparison.verdict, ComparisonVerdict::unknown);
+    EXPECT_FALSE(comparison.basis.measure);
+    EXPECT_NE(comparison.sentence().find(why), std::string::npos) << comparison.sentence();
+    auto json = nlohmann::json::parse(comparison_json({comparison}))["comparisons"][0];
+    EXPECT_TRUE(json["equal_tokens"]["difference"].is_null());
+    EXPECT_TRUE(json["to_loss"]["loss"].is_null());
+  };
+  refused(*run_of("unmeasured", 1, {.tokenizer = "t2", .data = "d2", .validated = false}), "has no bits_per_byte");
+  const std::string other = "[data]\ntrain = [\"other.txt\"]\n";
+  refused(*run_of("other-data", 1, {.config = other, .data = "d2"}),
+          "different validation data (data.train [\"text.txt\"] -> [\"other.txt\"])");
+  refused(*run_of("other-both", 1, {.config = other, .tokenizer = "t2", .data = "d2"}), "and different tokenizers");
+  // Of runs before the hashes, by their configs.
+  refused(*run_of("old", 1, {.config = other, .tokenizer = "", .data = ""}), "data.train");
+}
+
+TEST_F(OtherUnits, OtherDataIsJudgedByTheSameValidation) {
+  const std::string held_out = "validation = [\"held.txt\"]\n";
+  auto one = run_of("one", 2, {.config = "[data]\ntrain = [\"a.txt\"]\n" + held_out, .data = "d1"});
+  auto two = run_of("two", 1.5, {.config = "[data]\ntrain = [\"b.txt\"]\n" + held_out, .data = "d2"});
+  RunComparison comparison = compare_runs(*one, *two);
+  EXPECT_EQ(comparison.basis.measure, LossMeasure::validation_loss);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::better);
+  EXPECT_NE(comparison.sentence().find("in validation loss"), std::string::npos) << comparison.sentence();
+  // The same text in another place is the same.
+  auto moved = run_of("moved", 2, {.config = "[data]\ntrain = [\"moved/a.txt\"]\n" + held_out, .data = "d1"});
+  EXPECT_EQ(compare_runs(*one, *moved).basis.measure, LossMeasure::loss);
 }
 
 TEST(RunComparisons, ListKeysThatDiffer) {
