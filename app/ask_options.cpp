@@ -74,8 +74,7 @@ void add_what_if(CLI::App& ask, AskWhatIfArguments& a) {
           "key of the config: batch.seq=16384,32768; a row for each value (may be repeated)")
       ->required()
       ->allow_extra_args(false);
-  verb->add_option("--report", a.report, "write the table with pictures as one HTML file")
-      ->check(output_file("--report"));
+  verb->add_option("--html", a.report, "write the table with pictures as one HTML file")->check(output_file("--html"));
   verb->callback([&a] { ask_what_if_verb(a); });
 }
 

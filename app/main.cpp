@@ -214,14 +214,14 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--software,--stack", a.profile,
                    "whose software runs it, a name of machines/software.toml [sextant's own]");
   add_quiet(*verb, a.verbosity, "no progress of --search, and no list of files written");
-  verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file")
-      ->check(output_file("--report"));
+  verb->add_option("--html", a.report, "write the plan, the search or the validation as one HTML file")
+      ->check(output_file("--html"));
   verb->add_option("--vary", a.vary,
-                   "with --report, of a plan: values to choose from on the page, such as devices=64,128 batch.seq=8192 "
+                   "with --html, of a plan: values to choose from on the page, such as devices=64,128 batch.seq=8192 "
                    "mesh.tp=4,8 (may be repeated) [half and twice the devices, batch.sequences and batch.seq]")
       ->allow_extra_args(false);
   verb->add_option("--layouts", a.layouts,
-                   "with --report, of a plan: so many layouts of a search to choose from on the page [those next to "
+                   "with --html, of a plan: so many layouts of a search to choose from on the page [those next to "
                    "the config's]")
       ->check(CLI::Range(int64_t{0}, kMostGridLayouts));
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto")->check(output_file("--trace"));
@@ -355,8 +355,8 @@ void add_watch(CLI::App& app, WatchArguments& a) {
       ->check(CLI::IsMember({"step", "tokens", "seconds", "flops"}))
       ->capture_default_str();
   verb->add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
-  verb->add_option("--export", a.export_page, "write the page to this HTML file, with decimated curves, and end")
-      ->check(output_file("--export"));
+  verb->add_option("--html", a.export_page, "write the page to this HTML file, with decimated curves, and end")
+      ->check(output_file("--html"));
   verb->add_option("--csv", a.csv, "write all values to this file and end")->check(output_file("--csv"));
   verb->add_option("--tensorboard", a.tensorboard, "write event files of TensorBoard into this folder and end");
   verb->add_option("--forward", a.forward,

@@ -53,7 +53,7 @@ void print_laws(const PlanArguments& a) {
 void require_report(const PlanArguments& a) {
   for (const char* option : {"--vary", "--layouts"})
     if (a.report.empty() && std::ranges::count(a.given, option) > 0)
-      throw UserError({.place = option, .got = "requires --report", .expected = "--report FILE"});
+      throw UserError({.place = option, .got = "requires --html", .expected = "--html FILE"});
 }
 
 void require_machine(const PlanArguments& a) {

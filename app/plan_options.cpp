@@ -35,7 +35,7 @@ constexpr std::array<OptionUse, 33> kOptions{{
     {"--json", kOfConfig | in(laws, validate, judge_search, published, search_published)},
     {"--machine", kOfConfig | in(calibrate, hold_out)},
     {"--software", kOfConfig},
-    {"--report", in(plan, search, validate)},
+    {"--html", in(plan, search, validate)},
     {"--vary", in(plan)},
     {"--layouts", in(plan)},
     {"--trace", in(plan)},

@@ -1,4 +1,4 @@
-// The page of a plan (`plan --report`): the plan itself, and those around it to choose from.
+// The page of a plan (`plan --html`): the plan itself, and those around it to choose from.
 #pragma once
 
 #include <functional>

@@ -171,9 +171,11 @@ void plot_runs(const WatchArguments& a) {
                 .colours = colours_of(STDOUT_FILENO)};
   for (const std::string& field : fields) {
     std::vector<TextCurve> curves;
-    for (const auto& run : runs.runs())
-      if (const MetricColumn* column = run->columns().column(field); column && run->columns().has_axis(axis))
-        curves.push_back({decimated(run->columns(), *column, range), printable(run->name())});
+    for (size_t i = 0; i < runs.runs().size(); ++i) {
+      const WatchedRun& run = *runs.runs()[i];
+      if (const MetricColumn* column = run.columns().column(field); column && run.columns().has_axis(axis))
+        curves.push_back({decimated(run.columns(), *column, range), printable(run.name()), i});
+    }
     // Without colours curves of several runs cannot be told apart, so each has a picture.
     bool together = plot.colours == Colours::on || curves.size() == 1;
     for (size_t i = 0; i < curves.size(); i += together ? curves.size() : 1) {

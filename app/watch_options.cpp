@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<VerbMode, 6> kWatchModes{{
     {"serve", "the live page"},
     {"text", "curves in the terminal (--text)"},
-    {"export_page", "a page in a file (--export)"},
+    {"export_page", "a page in a file (--html)"},
     {"csv", "a table of values (--csv)"},
     {"tensorboard", "event files of TensorBoard (--tensorboard)"},
     {"forward", "following into a service (--forward)"},
@@ -35,7 +35,7 @@ constexpr std::array<OptionUse, 13> kWatchOptions{{
     {"--field", in_watch(text, csv)},
     {"--x", in_watch(text)},
     {"--width", in_watch(text)},
-    {"--export", in_watch(export_page)},
+    {"--html", in_watch(export_page)},
     {"--csv", in_watch(csv)},
     {"--tensorboard", in_watch(tensorboard)},
     {"--forward", in_watch(forward)},
@@ -52,7 +52,7 @@ const OptionTable& watch_options() {
 WatchMode watch_mode(const std::vector<std::string>& given) {
   std::vector<std::pair<std::string_view, WatchMode>> chosen;
   for (auto [option, mode] : {std::pair<std::string_view, WatchMode>{"--text", text},
-                              {"--export", export_page},
+                              {"--html", export_page},
                               {"--csv", csv},
                               {"--tensorboard", tensorboard},
                               {"--forward", forward}})
@@ -61,7 +61,7 @@ WatchMode watch_mode(const std::vector<std::string>& given) {
     throw UserError(
         {.place = std::string(chosen[1].first),
          .got = "is given beside " + std::string(chosen[0].first),
-         .expected = "one of --text, --export, --csv, --tensorboard and --forward, or none for the live page"});
+         .expected = "one of --text, --html, --csv, --tensorboard and --forward, or none for the live page"});
   return chosen.empty() ? serve : chosen[0].second;
 }
 

@@ -15,6 +15,7 @@
 #include "config/complaints.h"
 #include "config/foreign_names.h"
 #include "config/schema.h"
+#include "config/stored_config.h"
 #include "optim/optimizer.h"
 
 namespace sextant {
@@ -280,6 +281,14 @@ RunConfig load_config(const std::filesystem::path& file, std::span<const std::st
   if (file.empty()) return parse_config("", kCommandLine, overrides);
   require_config(file);
   return parse_config(read_file(file), file.string(), overrides);
+}
+
+ConfigValues stored_config(const fs::path& file) {
+  RunConfig run;
+  Complaints unknown;
+  Loader(run, unknown).read_file(read_file(file), file.string());
+  fill_optimizer_settings(run.optimizer);
+  return config_values(run);
 }
 
 std::string config_toml(const RunConfig& run) {

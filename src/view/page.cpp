@@ -37,6 +37,9 @@ th:first-child, td:first-child, th.words, td.words { text-align: left; overflow-
 td.words { min-width: 14em; }
 td:not(:first-child):not(.words) { white-space: nowrap; }
 tr.total td { font-weight: 600; }
+tr.noted td { border-bottom: none; padding-bottom: 0; }
+tr.notes td, tr.notes td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; padding: 0 0 6px; font-size: 0.94em; }
+tr.notes span { color: var(--quiet); }
 code { font-size: 0.9em; overflow-wrap: anywhere; }
 summary { cursor: pointer; padding: 4px 0; }
 footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
@@ -44,25 +47,39 @@ footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
   .texts, .texts tbody { display: block; } .texts thead { display: none; } .texts tr { display: flex; flex-wrap: wrap; gap: 0 12px; padding: 6px 0; border-bottom: 1px solid var(--line); }
   .texts td { border: none; padding: 0; } .texts td:last-child { flex-basis: 100%; } }
 @media screen and (prefers-color-scheme: dark) { :root { --ink: #e2e7eb; --quiet: #a3b0bb; --ground: #0f1316; --card: #171c21; --line: #2c353d; --good: #6ddc9a; --bad: #ff8a80; } }
-@media print { body { background: #ffffff; font-size: 11pt; } main { max-width: none; padding: 0; } section, .figures div { border-color: #bbbbbb; break-inside: avoid; } .wide > svg { min-width: 0; } .scroll, .wide { overflow: visible; } }
+@media print { body { background: #ffffff; font-size: 11pt; } main { max-width: none; padding: 0; } section, .figures div { border-color: #bbbbbb; } tr, figure, svg, .figures div { break-inside: avoid; } h2, tr.noted { break-after: avoid; } .wide > svg { min-width: 0; } .scroll, .wide { overflow: visible; }
+  table { font-size: 0.8rem; } th:first-child, td:first-child, th.words, td.words { min-width: 0; } td:not(:first-child):not(.words) { white-space: normal; } }
 )";
+
+// What stands below a row: "what hurts: …", a line for each.
+std::string notes_text(const PageTable& table, const std::vector<std::string>& cells) {
+  std::string lines;
+  for (size_t i = cells.size() - table.notes; i < cells.size(); ++i)
+    if (!cells[i].empty())
+      lines += fmt::format("<div><span>{}</span> {}</div>", escaped(table.heads[i].name), escaped(cells[i]));
+  return fmt::format("<tr class=\"notes\"><td colspan=\"{}\">{}</td></tr>\n", cells.size() - table.notes, lines);
+}
 
 std::string row_text(const PageTable& table, const std::vector<std::string>& cells, std::string_view look) {
   std::string out = fmt::format("<tr{}>", look);
-  for (size_t i = 0; i < cells.size(); ++i)
+  for (size_t i = 0; i + table.notes < cells.size(); ++i)
     out += fmt::format("<td{}>{}</td>", i < table.heads.size() && table.heads[i].words ? " class=\"words\"" : "",
                        escaped(cells[i]));
-  return out + "</tr>\n";
+  return out + "</tr>\n" + (table.notes > 0 ? notes_text(table, cells) : "");
+}
+
+std::string_view look_of(const PageTable& table, size_t row) {
+  if (row + table.total_rows >= table.rows.size()) return " class=\"total\"";
+  return table.notes > 0 ? " class=\"noted\"" : "";
 }
 
 std::string table_text(const PageTable& table) {
   std::string out =
       fmt::format("<div class=\"scroll\"><table{}>\n<thead><tr>", table.ends_in_text ? " class=\"texts\"" : "");
-  for (const PageTable::Head& head : table.heads)
-    out += fmt::format("<th{}>{}</th>", head.words ? " class=\"words\"" : "", escaped(head.name));
+  for (size_t i = 0; i + table.notes < table.heads.size(); ++i)
+    out += fmt::format("<th{}>{}</th>", table.heads[i].words ? " class=\"words\"" : "", escaped(table.heads[i].name));
   out += "</tr></thead>\n<tbody>\n";
-  for (size_t i = 0; i < table.rows.size(); ++i)
-    out += row_text(table, table.rows[i], i + table.total_rows >= table.rows.size() ? " class=\"total\"" : "");
+  for (size_t i = 0; i < table.rows.size(); ++i) out += row_text(table, table.rows[i], look_of(table, i));
   return out + "</tbody>\n</table></div>\n";
 }
 

@@ -28,6 +28,7 @@ struct PageTable {
   std::vector<std::vector<std::string>> rows;
   size_t total_rows = 0;      // the last so many stand out
   bool ends_in_text = false;  // the last column is sentences: on a phone they stand below their row
+  size_t notes = 0;           // the last so many columns are sentences that stand below their row, each with its head
 };
 
 // Where a page comes from.

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "config/changes.h"
-#include "config/load.h"
+#include "config/stored_config.h"
 #include "events/run_event.h"
 #include "watch/tensorboard.h"
 #include "watch/tensorboard_summary.h"
@@ -31,7 +30,7 @@ std::vector<std::pair<std::string, std::string>> values_of_config(const fs::path
   fs::path file = run / "config.toml";
   std::error_code none;
   if (!fs::exists(file, none)) return values;
-  for (const auto& [key, value] : config_values(load_config(file))) values.emplace_back(key, value);
+  for (const auto& [key, value] : stored_config(file)) values.emplace_back(key, value);
   return values;
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "config/load.h"
+#include "config/stored_config.h"
 #include "events/run_event.h"
 #include "watch/line_tail.h"
 
@@ -77,6 +77,15 @@ struct Pair {
   }
 };
 
+std::string in_one_line(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    bool breaks = c == '\n' || c == ' ';
+    if (!breaks || (!out.empty() && out.back() != ' ')) out += breaks ? ' ' : c;
+  }
+  return out;
+}
+
 std::string different(std::string_view what, const Pair& pair, const std::string& by) {
   return fmt::format("{} and {} have different {}{}", pair.a.name, pair.b.name, what, by);
 }
@@ -91,9 +100,9 @@ RunText text_of(const fs::path& run, std::string name) {
     text.remark = fmt::format("{} has no config.toml", text.name);
   } else {
     try {
-      text.config = config_values(load_config(file));
-    } catch (const UserError& error) {  // of another version
-      text.remark = error.what();
+      text.config = stored_config(file);
+    } catch (const UserError& error) {  // no TOML
+      text.remark = in_one_line(error.what());
     }
   }
   constexpr size_t kMostBytes = size_t{64} << 20;

@@ -16,7 +16,7 @@ namespace sextant {
 // What decides over the measure, of one run's directory.
 struct RunText {
   std::string name;
-  std::optional<ConfigValues> config;  // of config.toml; nothing: there is none, or one of another version
+  std::optional<ConfigValues> config;  // of config.toml; nothing: there is none that can be read
   std::string remark;                  // why there is no config
   // Hashes that the run noted when it began; nothing in runs of earlier versions. An empty one: no tokenizer.
   std::optional<std::string> tokenizer, data;

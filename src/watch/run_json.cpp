@@ -45,10 +45,18 @@ Json field_list() {
   return fields;
 }
 
+// Of the directory, so that a run has the same colour whichever others are shown. FNV-1a, folded to what pages need.
+uint32_t colour_key(const WatchedRun& run) {
+  uint32_t hash = 2166136261u;
+  for (unsigned char c : run.directory().string()) hash = (hash ^ c) * 16777619u;
+  return (hash ^ hash >> 16) & 0xFFFF;
+}
+
 Json run_summary(const WatchedRun& run, int64_t now) {
   const RunColumns& columns = run.columns();
   Json json{{"id", run.id()},
             {"name", run.name()},
+            {"colour", colour_key(run)},
             {"state", name_of(run.state(now))},
             {"loading", run.is_loading()},
             {"rows", columns.rows()},

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "config/changes.h"
-#include "config/load.h"
 #include "config/schema.h"
+#include "config/stored_config.h"
 #include "watch/run_comparison.h"
 
 namespace sextant {
@@ -24,14 +24,14 @@ std::string settings_but_seed(const WatchedRun& run) {
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return "";
   try {
-    ConfigValues values = config_values(load_config(file));
+    ConfigValues values = stored_config(file);
     std::string text;
     for (const Key& key : schema())
       if (auto at = values.find(key.name);
           at != values.end() && affects_of(key) == Affects::result && key.name != "train.seed")
         text += fmt::format("{}={}\n", at->first, at->second);
     return text;
-  } catch (const UserError&) {  // of another version
+  } catch (const UserError&) {  // no TOML
     return "";
   }
 }

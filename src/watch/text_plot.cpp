@@ -44,7 +44,7 @@ struct PlotBounds {
   }
 };
 
-// A grid of dots, each with the curve that set it last.
+// A grid of dots, each with the colour of the curve that set it last.
 class DotGrid {
  public:
   DotGrid(size_t columns, size_t rows, bool braille)
@@ -109,7 +109,8 @@ std::string text_plot(const std::vector<TextCurve>& curves, const TextPlot& plot
     const SeriesPoints& points = curves[c].points;
     for (size_t i = 0; i < points.x.size(); ++i) {
       size_t before = i > 0 ? i - 1 : 0;
-      grid.line(px(points.x[before]), py(points.y[before]), px(points.x[i]), py(points.y[i]), static_cast<int>(c));
+      grid.line(px(points.x[before]), py(points.y[before]), px(points.x[i]), py(points.y[i]),
+                static_cast<int>(curves[c].colour));
     }
   }
   for (size_t row = 0; row < plot.height; ++row) {

@@ -14,6 +14,7 @@ namespace sextant {
 struct TextCurve {
   SeriesPoints points;
   std::string name;
+  size_t colour = 0;  // of the run's place among all, also where some have no such curve
 };
 
 struct TextPlot {

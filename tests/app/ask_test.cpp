@@ -32,7 +32,7 @@ TEST(Ask, WritesAPageWithTheFiguresOfTheAnswer) {
   std::string page = place / "what-if.html";
   Outcome asked =
       run_command(fmt::format("ask what-if {} --machine h100-sxm --devices 2 --tokens 1B --json{} --change price=x2 "
-                              "--change batch.seq=64 --report {}",
+                              "--change batch.seq=64 --html {}",
                               config_path("tiny-llama.toml"), kOneAxis, page));
   ASSERT_EQ(asked.code, 0) << asked.output;
   std::string html = read_file(page);

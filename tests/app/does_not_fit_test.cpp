@@ -26,7 +26,7 @@ void expect_no_times(const std::string& text) {
 TEST(DoesNotFit, ThePlanSaysSoAndGivesNoTimes) {
   ScratchPlace place("does-not-fit");
   Outcome text = run_command(fmt::format(
-      "plan {} --tokens 1T --report {} --vary devices=1,4 --vary batch.sequences=2 --vary batch.seq=8192 --layouts 0 "
+      "plan {} --tokens 1T --html {} --vary devices=1,4 --vary batch.sequences=2 --vary batch.seq=8192 --layouts 0 "
       "--trace {}",
       kTooLarge, place / "p.html", place / "t.json"));
   EXPECT_EQ(text.code, kDoesNotFit) << text.output;

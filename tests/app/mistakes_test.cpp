@@ -63,7 +63,7 @@ TEST(Mistakes, FilesThatCannotBeWritten) {
   write_text(place / "text.txt", "some text");
   // Found before the work: nothing else is printed.
   for (const std::string& command :
-       {"plan " + tiny + " --report ", "plan " + tiny + " --mesh ", "explain " + tiny + " --timeline ",
+       {"plan " + tiny + " --html ", "plan " + tiny + " --mesh ", "explain " + tiny + " --timeline ",
         "data train-tokenizer " + (place / "text.txt") + " --out ", std::string("new --preset gpt2 --out ")}) {
     Outcome is_folder = run_command(command + folder), has_none = run_command(command + missing);
     expect_refusal(is_folder, 2, {folder + ": is a directory; expected the name of a file to write"});

@@ -62,7 +62,7 @@ const VerbCase& plan_case() {
                   {"--json", ""},
                   {"--machine", "a100-40-sxm"},
                   {"--software", "megatron-2021"},
-                  {"--report", kWrites},
+                  {"--html", kWrites},
                   {"--vary", "batch.seq=16"},
                   {"--layouts", "1"},
                   {"--trace", kWrites},
@@ -173,7 +173,7 @@ Given with_option(const VerbCase& verb, Given given, const std::string& option) 
   // mpirun knows apptainer only: there the other runtime is what makes a difference, by a refusal.
   if (option == "--runtime" && given.contains("--mpi") && !given.contains("--without-ssh")) given[option] = "pyxis";
   if (option == "--compute") given.erase("--params");
-  if (option == "--vary" || option == "--layouts") given["--report"] = kWrites;
+  if (option == "--vary" || option == "--layouts") given["--html"] = kWrites;
   if (option == "--imbalance" && given.contains("config")) {
     given["config"] = config_path("tiny-moe.toml");
     given["overrides"] = "mesh.dp=2 mesh.ep=2 batch.microbatch=2";
@@ -290,7 +290,7 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
                                   "run " + tiny + " --launcher-arg WORD",
                                   "run " + tiny + " --stale 0",
                                   "launch " + tiny + " --slurm --runtime pyxis",
-                                  "plan " + tiny + " --report ''",
+                                  "plan " + tiny + " --html ''",
                                   "plan " + tiny + " --vary devices=2",
                                   fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {
     Outcome outcome = run_command(line);

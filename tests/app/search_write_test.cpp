@@ -31,9 +31,9 @@ TEST(SearchWrite, TheFirstLayoutRunsAsPriced) {
          "[mesh]\npp = 2\n[pipeline]\nschedule = \"interleaved\"\nchunks = 2\nlayers = \"1,1,1,1\"\n"
          "[batch]\nsequences = 4\nseq = 128\n";
   std::string written = place / "best.toml", html = place / "search.html";
-  Outcome found = run_command(
-      fmt::format("plan {} --machine h100-sxm --search --only pp=2 --tokens 1B --write {} --report {} --json",
-                  place / "run.toml", written, html));
+  Outcome found =
+      run_command(fmt::format("plan {} --machine h100-sxm --search --only pp=2 --tokens 1B --write {} --html {} --json",
+                              place / "run.toml", written, html));
   ASSERT_EQ(found.code, 0) << found.output;
   nlohmann::json json = nlohmann::json::parse(found.output);
   ASSERT_FALSE(json["best"].empty());

@@ -79,7 +79,7 @@ TEST_F(WatchVerb, DrawsCurvesInTheTerminal) {
 }
 
 TEST_F(WatchVerb, WritesTheFilesItIsAskedFor) {
-  Outcome page = run_command(fmt::format("watch {} --export {}", runs(), place_ / "page.html"));
+  Outcome page = run_command(fmt::format("watch {} --html {}", runs(), place_ / "page.html"));
   EXPECT_EQ(page.output, (place_ / "page.html") + "\n");
   expect_words(read_file(place_ / "page.html"), {"<!DOCTYPE html>", "\"series\":{\"1\":{\"loss\":{\"step\":[1,"});
   EXPECT_EQ(run_command(fmt::format("watch {} --csv {} --field lr", runs(), place_ / "runs.csv")).code, 0);
@@ -95,13 +95,13 @@ TEST_F(WatchVerb, WritesTheFilesItIsAskedFor) {
 TEST_F(WatchVerb, RefusesOptionsThatAModeDoesNotUse) {
   std::map<WatchMode, std::string> bases{{WatchMode::serve, ""},
                                          {WatchMode::text, "--text"},
-                                         {WatchMode::export_page, "--export FILE"},
+                                         {WatchMode::export_page, "--html FILE"},
                                          {WatchMode::csv, "--csv FILE"},
                                          {WatchMode::tensorboard, "--tensorboard FILE"},
                                          {WatchMode::forward, "--forward wandb"}};
   std::map<std::string, std::string> values{
       {"--port", "0"},   {"--host", "127.0.0.1"},   {"--stop-after", "0.01"}, {"--field", "loss"},
-      {"--x", "tokens"}, {"--width", "50"},         {"--text", ""},           {"--export", "FILE"},
+      {"--x", "tokens"}, {"--width", "50"},         {"--text", ""},           {"--html", "FILE"},
       {"--csv", "FILE"}, {"--tensorboard", "FILE"}, {"--forward", "wandb"},   {"--json", ""}};
   ASSERT_EQ(bases.size(), watch_options().modes.size());
   for (const auto& [mode, base] : bases)

@@ -280,7 +280,7 @@ def main():
             assert "?token=" in server.url, server.url
             check_page(browser, server.url, names)
         page = pathlib.Path(place) / "page.html"
-        subprocess.run([arguments.sextant, "watch", folder, "--export", page, "--quiet"], check=True)
+        subprocess.run([arguments.sextant, "watch", folder, "--html", page, "--quiet"], check=True)
         check_page(browser, page.as_uri(), names)
         check_zoom(browser)
         many = pathlib.Path(place) / "many"

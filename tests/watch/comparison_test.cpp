@@ -237,8 +237,16 @@ TEST(RunComparisons, ListKeysThatDiffer) {
   EXPECT_EQ(comparison.config[0].key, "optimizer.lr");
   auto json = nlohmann::json::parse(comparison_json({comparison}));
   EXPECT_EQ(json["comparisons"][0]["config"][0]["key"], "optimizer.lr");
+  // What it names may be gone, and other versions had other keys.
+  files.write("b/config.toml", "[optimizer]\nlr = 0.002\nbygone = 1\n[model]\nfrom = \"/nowhere/at/all\"\n");
+  comparison = compare_runs(*a, *b);
+  EXPECT_EQ(comparison.config_remark, "");
+  EXPECT_EQ(std::ranges::count(comparison.config, "optimizer.lr", &ConfigChange::key), 1);
+  EXPECT_EQ(std::ranges::count(comparison.config, "model.from", &ConfigChange::key), 1);
   files.write("b/config.toml", "no toml");
-  EXPECT_NE(compare_runs(*a, *b).config_remark, "");
+  comparison = compare_runs(*a, *b);
+  EXPECT_NE(comparison.config_remark, "");
+  EXPECT_EQ(comparison_text({comparison}).find("\\n"), std::string::npos) << comparison_text({comparison});
 }
 
 TEST(RunLog, HasEventsWithTheLossOfTheirStep) {

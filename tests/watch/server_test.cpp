@@ -162,6 +162,17 @@ TEST_F(WatchServerTest, FollowsRunsThatGrowComeAndGo) {
   EXPECT_NE(stream.receive("event: runs").find("event: runs"), std::string::npos);
 }
 
+// The colour of a run is its own, whichever others are there.
+TEST_F(WatchServerTest, ColoursAreOfTheRuns) {
+  RunSet all({files_.path()}), one({files_ / "b"});
+  for (RunSet* runs : {&all, &one}) runs->read_all();
+  Json of_all = Json::parse(whole_body(runs_json(all, 0)))["runs"],
+       of_one = Json::parse(whole_body(runs_json(one, 0)))["runs"];
+  ASSERT_EQ(of_all[1]["name"], "b");
+  EXPECT_EQ(of_all[1]["colour"], of_one[0]["colour"]);
+  EXPECT_NE(of_all[0]["colour"], of_all[1]["colour"]);
+}
+
 TEST_F(WatchServerTest, ServesNoFiles) {
   start();
   fs::create_symlink("/etc/passwd", files_ / "a/link");

@@ -44,10 +44,9 @@ void answer(Page& page, const SearchResult& result) {
 
 PageTable layouts_table(const std::vector<Candidate>& layouts) {
   bool run = !layouts.empty() && layouts.front().economics.has_value();
-  PageTable table{.heads = {{""}, {"a step"}, {"memory"}, {"MFU"}, {"tokens/s/device"}}, .rows = {}};
+  PageTable table{.heads = {{""}, {"a step"}, {"memory"}, {"MFU"}, {"tokens/s/device"}}, .rows = {}, .notes = 3};
   if (run) table.heads.push_back({"the run"}), table.heads.push_back({"cost"});
-  for (const char* words : {"where the time goes", "what hurts", "behind the config"})
-    table.heads.push_back({words, true});
+  for (const char* words : {"where the time goes", "what hurts", "behind the config"}) table.heads.push_back({words});
   for (const Candidate& c : layouts) {
     std::vector<std::string> row{fmt::format("{}", table.rows.size() + 1), step_time(c.seconds),
                                  human(Bytes{c.peak_bytes}) + (c.fit == MemoryFit::fits ? "" : ", may fit"),

@@ -112,8 +112,8 @@ class View {
   colours() {
     if (!this.palette) {
       const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue(name).trim();
-      const runs = Array.from({length: RUN_COLOURS}, (_, i) => of(`--c${i}`));
-      this.palette = {quiet: of("--quiet"), grid: of("--grid"), accent: of("--accent"), bad: of("--bad"), run: (id) => runs[(id - 1) % RUN_COLOURS]};
+      const tones = [of("--tone0"), of("--tone1")], keys = new Map(this.runs.map((run) => [run.id, run.colour]));
+      this.palette = {quiet: of("--quiet"), grid: of("--grid"), accent: of("--accent"), bad: of("--bad"), run: (id) => runColour(keys.get(id) ?? 0, tones)};
     }
     return this.palette;
   }
@@ -312,6 +312,7 @@ class View {
       this.fields = about.fields;
       for (const run of about.runs) if (this.hiddenNames.delete(run.name)) this.hidden.add(run.id);
       this.runs = about.runs;
+      this.palette = null;
       for (const option of byId("axis").options) option.disabled = this.runs.length > 0 && !this.runs.some((run) => run[option.value] !== null);
       this.events = await this.source.events(this.runs.filter((run) => run.events > 0).map((run) => run.id));
       this.runList.draw();

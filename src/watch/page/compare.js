@@ -37,12 +37,12 @@ function comparisonRow(one, run, colours) {
   return row;
 }
 
-function comparisonFigures({equal_flops: flops, to_loss: reached}) {
+function comparisonFigures({equal_flops: flops, to_loss: reached, basis}) {
   const lines = [], loss = (value) => formatValue(value, "", 4);
   if (flops) lines.push(`at ${formatPower(flops.flops)} FLOPs of each: ${loss(flops.b.loss)} against ${loss(flops.a.loss)}`);
   const took = ({tokens, seconds}) => `${formatX("tokens", tokens)} tokens in ${formatDuration(seconds)}`;
   if (reached.loss !== null && reached.a.tokens !== null && reached.b.tokens !== null)
-    lines.push(`to loss ${loss(reached.loss)}: ${took(reached.b)}, against ${took(reached.a)}`);
+    lines.push(`to ${basis.measure === "bits_per_byte" ? `${loss(reached.loss)} bits per byte` : `${basis.measure.replace("_", " ")} ${loss(reached.loss)}`}: ${took(reached.b)}, against ${took(reached.a)}`);
   return lines;
 }
 

@@ -4,7 +4,11 @@ function element(name, properties = {}) {
 }
 const byId = (id) => document.getElementById(id);
 
-const RUN_COLOURS = 12;
+// Of the run itself, whichever others are there: 24 hues in two tones, by a number that the server makes of its directory.
+const RUN_HUES = 24;
+function runColour(key, tones) {
+  return `oklch(${tones[Math.floor(key / RUN_HUES) % tones.length]} 0.15 ${(key % RUN_HUES) * (360 / RUN_HUES) + 5})`;
+}
 
 // A table below the charts, and the button that leads there.
 function showPanel(name, isShown) {

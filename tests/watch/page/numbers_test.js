@@ -4,7 +4,7 @@ const assert = require("node:assert/strict");
 const {drawer, loadPage} = require("./page_context.js");
 
 module.exports = (folder) => {
-  const page = loadPage(folder, ["Scale", "ThinnedPath", "formatDuration", "formatPower", "formatValue", "formatX", "heatColour", "heatPixel", "heatParts", "elementName", "lowerBound"]);
+  const page = loadPage(folder, ["Scale", "ThinnedPath", "formatDuration", "formatPower", "formatValue", "formatX", "heatColour", "runColour", "heatPixel", "heatParts", "elementName", "lowerBound"]);
   return {
     "values are written as people read them": () => {
       const cases = [[null, "", "–"], [undefined, "", "–"], [NaN, "bytes", "–"], [0, "", "0"], [1234.5, "", "1.2345 k"], [999, "", "999"], [1000, "", "1 k"],
@@ -86,6 +86,13 @@ module.exports = (folder) => {
         const first = sorted.findIndex((value) => value >= wanted);
         assert.equal(page.lowerBound(sorted, wanted), first < 0 ? sorted.length : first);
       }
+    },
+    "colours of runs": () => {
+      const tones = ["50%", "64%"];
+      assert.equal(page.runColour(0, tones), "oklch(50% 0.15 5)");
+      assert.equal(page.runColour(48 * 7 + 24 + 6, tones), "oklch(64% 0.15 95)");
+      const seen = new Set(Array.from({length: 48}, (_, key) => page.runColour(key, tones)));
+      assert.equal(seen.size, 48);
     },
     "colours of heat maps": () => {
       assert.equal(page.heatColour(0), "rgb(48,32,110)");
