@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <vector>
 
 #include "base/error.h"
@@ -80,8 +82,12 @@ void LiveTensorboard::add_step(std::string_view text) {
       scalars.push_back({number.name, static_cast<float>(number.value)});
   write(tensorboard_event(start_ + spent_, last_step_, scalars));
   std::string histograms;
-  for (const MetricsLine::List& list : line_.lists())
-    histograms += histogram_summary(list.name, std::span(line_.list_values()).subspan(list.first, list.count));
+  for (const MetricsLine::List& list : line_.lists()) {
+    std::vector<double> values;
+    std::ranges::copy_if(std::span(line_.list_values()).subspan(list.first, list.count), std::back_inserter(values),
+                         [](double value) { return std::isfinite(value); });
+    histograms += histogram_summary(list.name, values);
+  }
   if (!histograms.empty()) write(tensorboard_event_of(start_ + spent_, last_step_, histograms));
 }
 

@@ -58,9 +58,9 @@ struct Pair {
   bool same_tokenizer() const {
     if (a.tokenizer && b.tokenizer) return *a.tokenizer == *b.tokenizer;
     if (change_among(kTokenizerKeys)) return false;
-    // One that is trained on the run's own text is another one with other text.
-    bool trained = a.config && value_of(*a.config, "data.tokenizer") == "\"\"" &&
-                   value_of(*a.config, "data.tokenizer_vocab") != "";
+    // One that is trained on the text of the run is another one with other text.
+    bool trained =
+        a.config && value_of(*a.config, "data.tokenizer") == "\"\"" && value_of(*a.config, "model.from").empty();
     return !trained || !change_among(kDataKeys);
   }
   // Hashes are of ids: they tell texts apart under one tokenizer.
@@ -96,7 +96,8 @@ RunText text_of(const fs::path& run, std::string name) {
   RunText text{.name = std::move(name), .config = {}, .remark = {}, .tokenizer = {}, .data = {}};
   fs::path file = run / "config.toml";
   // No link is followed out of a run.
-  if (!fs::is_regular_file(fs::symlink_status(file))) {
+  std::error_code none;
+  if (!fs::is_regular_file(fs::symlink_status(file, none))) {
     text.remark = fmt::format("{} has no config.toml", text.name);
   } else {
     try {

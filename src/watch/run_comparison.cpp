@@ -110,7 +110,8 @@ std::optional<LossReached> reached_at(const RunColumns& run, LossMeasure measure
     recent.push_back(column->value(i));
     sum += column->value(i);
     if (recent.size() > window) sum -= recent[recent.size() - window - 1];
-    if (recent.size() < window || sum / static_cast<double>(window) > loss) continue;
+    double mean = window == 1 ? recent.back() : sum / static_cast<double>(window);
+    if (recent.size() < window || mean > loss) continue;
     size_t row = column->row(i);
     return LossReached{run.x(XAxis::tokens, row), run.x(XAxis::seconds, row), flops_at(run, row)};
   }
