@@ -53,10 +53,12 @@ footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
 
 // What stands below a row: "what hurts: …", a line for each.
 std::string notes_text(const PageTable& table, const std::vector<std::string>& cells) {
+  auto label = [](const std::string& name) {
+    return name.empty() ? std::string() : fmt::format("<span>{}</span> ", escaped(name));
+  };
   std::string lines;
   for (size_t i = cells.size() - table.notes; i < cells.size(); ++i)
-    if (!cells[i].empty())
-      lines += fmt::format("<div><span>{}</span> {}</div>", escaped(table.heads[i].name), escaped(cells[i]));
+    if (!cells[i].empty()) lines += fmt::format("<div>{}{}</div>", label(table.heads[i].name), escaped(cells[i]));
   return fmt::format("<tr class=\"notes\"><td colspan=\"{}\">{}</td></tr>\n", cells.size() - table.notes, lines);
 }
 

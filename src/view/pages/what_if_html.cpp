@@ -49,8 +49,9 @@ PageTable table_of(const WhatIf& answer) {
                             {"the run"},
                             {"cost"},
                             {"$ for 1M tokens"},
-                            {"layout, behind the config", true}},
-                  .rows = {}};
+                            {""}},
+                  .rows = {},
+                  .notes = 1};
   auto digits = [](const std::optional<double>& value) { return value ? with_digits(*value, 3) : std::string("–"); };
   for (const WhatIfRow& row : answer.rows) {
     if (!row.plan) {
@@ -61,13 +62,13 @@ PageTable table_of(const WhatIf& answer) {
     const std::optional<Economics>& run = plan.layout.economics;
     std::string against =
         as_fast(plan, *answer.rows.front().plan) ? "equal" : fmt::format("× {:.2f}", *speed_ratio(answer, row));
-    table.rows.push_back(
-        {row.change, short_seconds(plan.layout.seconds), interval_text(plan), human_quantity(plan.tokens_per_s()),
-         &row == &answer.rows.front() ? "" : against, fmt::format("{:.3g} %", 100 * plan.layout.mfu),
-         human(Bytes{plan.layout.peak_bytes}),
-         run && run->days_with_failures ? human_days(*run->days_with_failures) : "–",
-         run && run->cost ? human_cost(*run->cost) : "–", digits(plan.cost_per_million()),
-         row.remark.empty() ? plan.layout.overrides : fmt::format("{} ({})", plan.layout.overrides, row.remark)});
+    table.rows.push_back({row.change, short_seconds(plan.layout.seconds), interval_text(plan),
+                          human_quantity(plan.tokens_per_s()), &row == &answer.rows.front() ? "" : against,
+                          fmt::format("{:.3g} %", 100 * plan.layout.mfu), human(Bytes{plan.layout.peak_bytes}),
+                          run && run->days_with_failures ? human_days(*run->days_with_failures) : "–",
+                          run && run->cost ? human_cost(*run->cost) : "–", digits(plan.cost_per_million()),
+                          fmt::format("behind the config: {}{}", plan.layout.overrides,
+                                      row.remark.empty() ? "" : fmt::format(" ({})", row.remark))});
   }
   return table;
 }
