@@ -35,19 +35,20 @@ TEST_F(ForeignRun, NothingIsWrittenThroughALink) {
     fs::create_directories(link.parent_path());
     fs::create_symlink(target, link);
     std::string often = std::string(name).starts_with("ops/") ? " log.profile_every=1" : "";
-    Outcome outcome = run_command(tiny_train(
-        place_, "train.steps=2 train.sequences=4 --quiet --inject nan_op=rms_norm@1:0 'log.on_event=cat'" + often));
+    Outcome outcome =
+        run_command(tiny_train(place_, "train.steps=2 --quiet --inject nan@1 'log.on_event=cat'" + often));
     EXPECT_EQ(read_file(target), kKept) << name << "\n" << outcome.output;
     EXPECT_LT(outcome.code, 128) << name << "\n" << outcome.output;
   }
 }
 
 TEST_F(ForeignRun, APipeInPlaceOfAFileIsNotWaitedFor) {
-  fs::create_directories(place_.path() / "run/heartbeat");
-  ASSERT_EQ(::mkfifo((place_ / "run/heartbeat/rank-0.json").c_str(), 0600), 0);
-  ASSERT_EQ(::mkfifo((place_ / "run/injected-faults").c_str(), 0600), 0);
-  Outcome outcome = run_command("doctor " + (place_ / "run"));
-  EXPECT_LT(outcome.code, 128) << outcome.output;
+  fs::create_directories(place_.path() / "run");
+  ASSERT_EQ(::mkfifo((place_ / "run/events.jsonl").c_str(), 0600), 0);
+  Outcome outcome = run_command(tiny_train(place_, "train.steps=2 --quiet"), "timeout 120");
+  EXPECT_NE(outcome.code, 124) << outcome.output;
+  outcome = run_command("log " + (place_ / "run") + " --note now", "timeout 120");
+  expect_refusal(outcome, 3, {"cannot open for writing"});
 }
 
 // A terminal obeys ESC and the C1 controls, in one byte or as UTF-8.
