@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/vector_math_word_sums.h"
 
 namespace sextant {
 
@@ -14,16 +15,10 @@ constexpr int64_t kBytesPerTask = int64_t{1} << 18;  // whole words
 }  // namespace
 
 uint64_t checksum_of(std::span<const std::byte> bytes) {
-  uint64_t sum = 0;
   size_t whole = bytes.size() / sizeof(uint32_t);
-  for (size_t i = 0; i < whole; ++i) {
-    uint32_t word = 0;
-    std::memcpy(&word, bytes.data() + i * sizeof word, sizeof word);
-    sum += word;
-  }
   uint32_t last = 0;
   if (size_t rest = bytes.size() % sizeof last; rest > 0) std::memcpy(&last, bytes.data() + whole * sizeof last, rest);
-  return sum + last;
+  return cpu::word_sum(bytes.data(), static_cast<int64_t>(whole)) + last;
 }
 
 StateCheck::StateCheck(const Program& program, const Addresses& addresses, StateChecksums& checksums, ThreadTeam& team)
