@@ -28,7 +28,7 @@ namespace {
 struct ProcessLine {
   pid_t parent = 0;
   char state = '?';
-  uint64_t start = 0;
+  uint64_t used = 0, start = 0;
 };
 
 // /proc/PID/stat: the name stands in parentheses and may hold anything; the fields behind it are numbered from 3.
@@ -40,7 +40,11 @@ std::optional<ProcessLine> process_line(pid_t process) {
   ProcessLine line;
   fields >> line.state >> line.parent;
   std::string skipped;
-  for (int field = 5; field < 22; ++field) fields >> skipped;
+  uint64_t user = 0, system = 0;
+  for (int field = 5; field < 14; ++field) fields >> skipped;
+  fields >> user >> system;
+  line.used = user + system;
+  for (int field = 16; field < 22; ++field) fields >> skipped;
   fields >> line.start;
   return fields ? std::optional(line) : std::nullopt;
 }
@@ -58,19 +62,23 @@ std::map<pid_t, ProcessLine> all_processes() {
   return found;
 }
 
-std::vector<pid_t> living_descendants(pid_t root) {
+}  // namespace
+
+std::vector<LivingProcess> living_descendants(pid_t root) {
   std::map<pid_t, ProcessLine> all = all_processes();
-  std::vector<pid_t> found;
+  std::vector<LivingProcess> found;
   for (const auto& [process, line] : all) {
     if (line.state == 'Z' || process == root) continue;
     for (auto at = all.find(line.parent); at != all.end(); at = all.find(at->second.parent)) {
       if (at->first != root) continue;
-      found.push_back(process);
+      found.push_back({process, line.state, line.used});
       break;
     }
   }
   return found;
 }
+
+namespace {
 
 // In the new process: nothing but calls that are safe between fork and exec.
 [[noreturn]] void become(char* const* words, int output, pid_t supervisor) {
@@ -136,9 +144,9 @@ void adopt_orphans() {
 void kill_descendants(pid_t root) {
   constexpr int kMostRounds = 1000;
   for (int round = 0; round < kMostRounds; ++round) {
-    std::vector<pid_t> alive = living_descendants(root);
+    std::vector<LivingProcess> alive = living_descendants(root);
     if (alive.empty()) return;
-    for (pid_t process : alive) ::kill(process, SIGKILL);
+    for (const LivingProcess& process : alive) ::kill(process.id, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   throw RunError("", fmt::format("processes below {} do not end", root),

@@ -35,6 +35,14 @@ class ChildProcess {
 // From now on, processes whose parent has ended become children of this one, so that none is out of reach.
 void adopt_orphans();
 
+// Every process below `root` that has not ended.
+struct LivingProcess {
+  pid_t id = 0;
+  char state = '?';   // as /proc has it: T is stopped by a signal
+  uint64_t used = 0;  // of the processor, in the kernel's ticks
+};
+std::vector<LivingProcess> living_descendants(pid_t root);
+
 // Kills every process below `root`, and again until none is left.
 void kill_descendants(pid_t root);
 

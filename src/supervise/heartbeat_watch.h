@@ -16,6 +16,7 @@ class HeartbeatWatch {
   using Clock = std::chrono::steady_clock;
   struct Limits {
     std::chrono::milliseconds stale{60'000};     // between two beats of a rank
+    std::chrono::milliseconds stopped{10'000};   // of a rank on this host that a signal has stopped
     std::chrono::milliseconds start{3'600'000};  // until the first beat
     std::chrono::milliseconds leaving{120'000};  // from the last beat of all to the end of the processes
     std::chrono::milliseconds failing{120'000};  // the same, where a rank has failed and a launcher started them

@@ -29,6 +29,7 @@
 #include "supervise/steady_wall.h"
 #include "supervise/step_verdict.h"
 #include "supervise/stop_relay.h"
+#include "supervise/stopped_ranks.h"
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
@@ -300,6 +301,7 @@ class Supervisor {
     HeartbeatWatch::Limits limits = request_.watch;
     limits.failing = TimeLimits::end_of(TimeLimits(request_.run).in_step()) + kLauncherEnd;
     HeartbeatWatch watch(out_, limits, SteadyClock::now());
+    StoppedRanks stopped(request_.start.binary, limits.stopped);
     auto glance = std::clamp<SteadyClock::duration>(request_.watch.stale / 4, 50ms, 1s);
     auto next_look = SteadyClock::now() + glance, next_hosts = SteadyClock::now() + kHostsLook;
     StopRelay relay(child);
@@ -331,6 +333,13 @@ class Supervisor {
       next_look = now + glance;
       if (std::optional<std::string> what = watch.look(now)) {
         attempt.cause = {.kind = CauseKind::hang, .detail = *what};
+        report_hang(attempt);
+        return;
+      }
+      if (std::optional<pid_t> process = stopped.look(now)) {
+        attempt.cause = {.kind = CauseKind::hang,
+                         .detail = fmt::format("process {} has been stopped by a signal for {:.3g} s", *process,
+                                               std::chrono::duration<double>(limits.stopped).count())};
         report_hang(attempt);
         return;
       }

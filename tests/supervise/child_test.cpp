@@ -16,6 +16,7 @@
 #include "supervise/event_tail.h"
 #include "supervise/heartbeat_watch.h"
 #include "supervise/start_command.h"
+#include "supervise/stopped_ranks.h"
 #include "train/health/heartbeat.h"
 
 namespace sextant {
@@ -67,6 +68,36 @@ TEST_F(Children, AreKilledWithAllTheyStarted) {
   for (pid_t process = 0; file >> process; ++count) EXPECT_FALSE(start_ticks(process)) << process;
   EXPECT_EQ(count, 2);
   EXPECT_FALSE(start_ticks(child.id()));
+}
+
+// A process that others stop and let go on, in turns, is slow; one that nobody lets go on hangs.
+TEST_F(Children, ThatStayStoppedAreSeen) {
+  using Clock = StoppedRanks::Clock;
+  ChildProcess child({"sh", "-c", "echo ready; while :; do :; done"}, log_);
+  while (read_file(place_ / "log").empty()) std::this_thread::sleep_for(5ms);
+  StoppedRanks stopped(fs::canonical(fmt::format("/proc/{}/exe", child.id())), 10s), others("/bin/none", 10s);
+  Clock::time_point start = Clock::now();
+  auto facts = [&] {
+    for (const LivingProcess& process : living_descendants(::getpid()))
+      if (process.id == child.id()) return process;
+    return LivingProcess{};
+  };
+  auto stop = [&] {
+    child.send(SIGSTOP);
+    while (facts().state != 'T') std::this_thread::sleep_for(1ms);
+  };
+  EXPECT_FALSE(stopped.look(start));
+  stop();
+  EXPECT_FALSE(stopped.look(start + 1s));
+  uint64_t used = facts().used;
+  child.send(SIGCONT);
+  while (facts().used == used) std::this_thread::sleep_for(1ms);
+  stop();
+  EXPECT_FALSE(stopped.look(start + 12s));
+  EXPECT_FALSE(others.look(start + 12s));
+  EXPECT_FALSE(stopped.look(start + 21s));
+  EXPECT_EQ(stopped.look(start + 22s), child.id());
+  EXPECT_FALSE(others.look(start + 40s));
 }
 
 // A heartbeat as a rank writes it, at this second of the test's own time.
