@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/shell_quoted.h"
 #include "launch/kubernetes_exec.h"
 #include "launch/launchers.h"
 #include "launch/quote.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/shell_quoted.h"
 #include "launch/launchers.h"
-#include "launch/quote.h"
 
 namespace sextant {
 

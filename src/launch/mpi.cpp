@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/shell_quoted.h"
 #include "launch/launchers.h"
 #include "launch/quote.h"
 #include "launch/stop_forwarding.h"

@@ -1,5 +1,4 @@
-// Words inside other languages. In: any text without control characters. Out: one word of a POSIX shell, or one YAML
-// scalar, which reads back as exactly that text.
+// Text inside other languages, without control characters.
 #pragma once
 
 #include <string>
@@ -8,8 +7,9 @@
 
 namespace sextant {
 
-std::string shell_quoted(std::string_view word);
-std::string shell_command(const std::vector<std::string>& words);  // one word a line, continued by backslashes
+// A command of a shell: one word a line, continued by backslashes.
+std::string shell_command(const std::vector<std::string>& words);
+// One scalar, which reads back as exactly that text.
 std::string yaml_quoted(std::string_view text);
 
 }  // namespace sextant

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/exit_code.h"
+#include "base/shell_quoted.h"
 #include "launch/launchers.h"
 #include "launch/quote.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/shell_quoted.h"
 #include "launch/launchers.h"
-#include "launch/quote.h"
 #include "stand_ins.h"
 
 namespace sextant {
