@@ -238,12 +238,12 @@ void launch_all(CudaCalls calls) {
   launch_updates(calls, nullptr);
 }
 
-}  // namespace
-
-void launch_summed_adamw(CudaCalls calls, const SummedStates& states) {
+void launch_all_summed(CudaCalls calls, const SummedStates& states) {
   launch_updates(calls, &states);
 }
 
-const CudaKernel adamw{.launch_all = launch_all};
+}  // namespace
+
+const CudaKernel adamw{.launch_all = launch_all, .launch_all_summed = launch_all_summed};
 
 }  // namespace sextant::cuda

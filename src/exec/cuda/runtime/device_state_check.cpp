@@ -65,7 +65,7 @@ DeviceStateCheck::DeviceStateCheck(const Program& program, const Addresses& addr
 // States that an op updates whole, and alone in its region, it can sum itself.
 DeviceStateCheck::SummedOp DeviceStateCheck::take_summed(const Op& op, std::vector<DeviceState>& before,
                                                          std::vector<DeviceState>& after, const Addresses& addresses) {
-  SummedOp summed{summed_launch_of(*op.def), {}};
+  SummedOp summed{cuda_kernel(*op.def).launch_all_summed, {}};
   summed.places.fill(-1);
   if (!summed.launch) return summed;
   std::vector<Tensor> outputs = addresses.tensors(op.outputs);

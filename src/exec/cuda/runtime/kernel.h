@@ -68,10 +68,14 @@ class PreparedCudaKernel {
 // Several ops of one kind that stand side by side and do not read each other's results, as one launch.
 using CudaCalls = std::span<const CudaCall>;
 
+struct SummedStates;  // runtime/summed_launch.h
+
 struct CudaKernel {
   void (*launch)(const CudaCall&) = nullptr;  // null, with `prepare` and `launch_all`: cannot run; bind says so
   std::unique_ptr<PreparedCudaKernel> (*prepare)(const CudaPreparation&) = nullptr;  // instead of `launch`
   void (*launch_all)(CudaCalls) = nullptr;  // instead of `launch`: one launch for a run of such ops
+  // Beside `launch_all`: the same, with checksums of the states it updates. Null: the executor reads them once more.
+  void (*launch_all_summed)(CudaCalls, const SummedStates&) = nullptr;
 };
 
 namespace cuda {

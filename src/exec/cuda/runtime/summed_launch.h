@@ -21,15 +21,8 @@ struct SummedStates {
   ChangedStateReport* report;
 };
 
-// As CudaKernel::launch_all, and verifies what it has read and records what it has written. A step that is skipped
+// CudaKernel::launch_all_summed: verifies what it has read and records what it has written. A step that is skipped
 // reads and writes nothing.
 using SummedLaunch = void (*)(CudaCalls calls, const SummedStates& states);
-
-// Null for ops whose kernel does not do this.
-SummedLaunch summed_launch_of(const OpDef& def);
-
-namespace cuda {
-void launch_summed_adamw(CudaCalls calls, const SummedStates& states);
-}  // namespace cuda
 
 }  // namespace sextant
