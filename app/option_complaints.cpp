@@ -112,6 +112,7 @@ void explain_option_error(const CLI::App& verb, const std::string& verb_words, c
     complaint.hint = purpose(named);
   } else if (dynamic_cast<const CLI::ValidationError*>(&error)) {
     refuse_value(named, refused_value(*named.option, message.substr(named.name.size() + 2)), complaint);
+    if (message.ends_with(kTooLarge)) complaint.got += kTooLarge;
   } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     explain_count(named, message, complaint);
   }
