@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/program_folder.h"
+#include "config/architecture_options.h"
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
 #include "models/listing.h"
@@ -120,7 +121,7 @@ void list_verb(const ListArguments& a) {
     for (const Item& item : list->items()) json.push_back({{"name", item.name}, {"about", item.about}});
     fmt::print("{}\n", json.dump(2));
   } else {
-    fmt::print("{}", a.what == "models" ? list_of_models() : text_of(list->items()));
+    fmt::print("{}", a.what == "models" ? list_of_models(options_of) : text_of(list->items()));
   }
 }
 

@@ -91,6 +91,7 @@ extern const ModelDef model{
     .hf_prefix = "model.",
     .hf_types = {{.model_type = "deepseek",
                   .class_name = "DeepseekForCausalLM",
+                  .known = HfKnown::remote_code,
                   .read = read,
                   .write = write,
                   .names = deepseek_expert_names(),

@@ -24,6 +24,15 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
 
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   check_deepseek(spec, problems);
+  if (spec.hidden % spec.heads != 0)  // which the config class of transformers refuses, whatever the head_dim
+    problems.push_back({{"heads", "hidden"},
+                        fmt::format("heads {} does not divide hidden {}", spec.heads, spec.hidden),
+                        fmt::format("a divisor of {}", spec.hidden)});
+  if (spec.latent && spec.latent->kv_rank % 2 != 0)  // transformers reads what stands behind it as complex numbers
+    problems.push_back({{"latent.kv_rank"}, fmt::format("got {}", spec.latent->kv_rank), "an even number"});
+  if (spec.experts && spec.experts->normalise)
+    problems.push_back(
+        {{"experts.normalise"}, "deepseek_v2 takes the weights of a token's experts as they are", "false"});
   if (spec.experts && spec.experts->group_top != 1)
     problems.push_back({{"experts.group_top"},
                         fmt::format("got {}", spec.experts->group_top),

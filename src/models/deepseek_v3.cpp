@@ -38,7 +38,7 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{"experts.score"}, "deepseek_v3 scores experts by sigmoid", "sigmoid"});
   if (!experts.correction_bias) problems.push_back({{"experts.correction_bias"}, "deepseek_v3 has that bias", "true"});
   if (experts.groups > 1 && experts.group_top != 2)
-    problems.push_back({{"experts.group_top"},
+    problems.push_back({{"experts.group_top", "experts.groups"},
                         fmt::format("got {}", experts.group_top),
                         "2: deepseek_v3 judges a group by its two best experts"});
 }
@@ -155,9 +155,10 @@ std::vector<Preset> deepseek_v3_presets() {
           preset_of({"moonlight-16b-a3b", "Moonshot Moonlight 16B-A3B", 27, 2048, 16, 16, 11264, 192}, moonlight)};
 }
 
-HfType hf_type(std::string_view model_type, ModelSpec (*read_type)(HfReader&)) {
+HfType hf_type(std::string_view model_type, HfKnown known, ModelSpec (*read_type)(HfReader&)) {
   return {.model_type = model_type,
           .class_name = "DeepseekV3ForCausalLM",
+          .known = known,
           .read = read_type,
           .write = write,
           .names = deepseek_names(),
@@ -194,7 +195,8 @@ extern const ModelDef model{
     .build = build,
     .tensors = deepseek_tensors,
     .hf_prefix = "model.",
-    .hf_types = {hf_type("deepseek_v3", read), hf_type(kKimiType, read_kimi)},
+    .hf_types = {hf_type("deepseek_v3", HfKnown::in_transformers, read),
+                 hf_type(kKimiType, HfKnown::remote_code, read_kimi)},
     .hf_type_of = [](const ModelSpec& spec) -> std::string_view {
       return spec.hf_type.empty() ? "deepseek_v3" : std::string_view(spec.hf_type);
     },

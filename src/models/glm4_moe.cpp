@@ -45,7 +45,7 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{"experts.score"}, "glm4_moe scores experts by sigmoid", "sigmoid"});
   if (!experts.correction_bias) problems.push_back({{"experts.correction_bias"}, "glm4_moe has that bias", "true"});
   if (experts.groups > 1 && experts.group_top != 2)
-    problems.push_back({{"experts.group_top"},
+    problems.push_back({{"experts.group_top", "experts.groups"},
                         fmt::format("got {}", experts.group_top),
                         "2: glm4_moe judges a group by its two best experts"});
 }

@@ -75,6 +75,7 @@ RopeScaling scaling_in(HfReader& rope, HfReader& reader, RopeType type, const Mo
 
 json scaling_json(const RopeScaling& scaling) {
   json out = {{"rope_type", name_of(scaling.type)}, {"factor", scaling.factor}};
+  if (scaling.mscale_all_dim > 0) out["mscale_all_dim"] = scaling.mscale_all_dim;
   if (scaling.type == RopeType::linear || scaling.type == RopeType::dynamic) return out;
   out["original_max_position_embeddings"] = scaling.original_max_positions;
   if (scaling.type == RopeType::llama3) {
@@ -88,10 +89,7 @@ json scaling_json(const RopeScaling& scaling) {
     out["long_factor"] = scaling.long_factor;
     return out;
   }
-  if (scaling.mscale_all_dim > 0) {
-    out["mscale_all_dim"] = scaling.mscale_all_dim;
-    out["mscale"] = mscale_of(scaling);
-  }
+  if (scaling.mscale_all_dim > 0) out["mscale"] = mscale_of(scaling);
   out["beta_fast"] = scaling.beta_fast;
   out["beta_slow"] = scaling.beta_slow;
   out["truncate"] = scaling.truncate;
@@ -330,7 +328,8 @@ void read_no_rope_layers(HfReader& reader, ModelSpec& spec) {
 
 void write_no_rope_layers(const ModelSpec& spec, json& out) {
   out["no_rope_layers"] = rope_of_layers(spec);
-  out["no_rope_layer_interval"] = spec.no_rope_every;
+  // Classes of transformers divide by it even where no layer is without RoPE.
+  out["no_rope_layer_interval"] = spec.no_rope_every > 0 ? spec.no_rope_every : spec.layers + 1;
 }
 
 std::vector<HfName> common_names() {

@@ -39,8 +39,12 @@ struct HfPadding {
   std::optional<int64_t> token;  // where the file does not say
 };
 
-// Whether transformers has the model type. A type of ours is read by nobody else.
-enum class HfKnown : uint8_t { in_transformers, ours };
+// Whose class the model type has. A type of ours is read by nobody else.
+enum class HfKnown : uint8_t {
+  in_transformers,
+  remote_code,  // one that directories on the Hub bring along
+  ours,
+};
 
 // One model type of Hugging Face: how a ModelSpec stands in its config.json. What all types share (vocabulary, tied
 // head, tokens, dtype) is in hf_config.cpp. Defaults and aliases are those of transformers 5.22.

@@ -24,21 +24,29 @@ std::string_view name_of(Positions positions) {
   return "";
 }
 
-std::string row_of(const ModelDef& def) {
-  std::vector<std::string_view> types;
-  for (const HfType& type : def.hf_types) types.push_back(type.model_type);
-  std::string options = def.free_heads ? "kv_heads, head_dim" : "";
-  for (std::string_view option : def.options) options += fmt::format("{}{}", options.empty() ? "" : ", ", option);
+// The model types under which Hugging Face has it.
+std::vector<std::string> published_types(const ModelDef& def) {
+  std::vector<std::string> types;
+  for (const HfType& type : def.hf_types) {
+    if (type.known == HfKnown::in_transformers) types.emplace_back(type.model_type);
+    if (type.known == HfKnown::remote_code) types.push_back(fmt::format("{} (remote code)", type.model_type));
+  }
+  return types;
+}
+
+std::string row_of(const ModelDef& def, const std::vector<std::string_view>& options) {
+  std::vector<std::string> types = published_types(def);
   return fmt::format("{:<11} {}\n{:12}positions {}, tied_head {}; options: {}; Hugging Face: {}\n", def.name, def.about,
-                     "", name_of(def.positions), def.defaults.tied_head, options.empty() ? "none" : options,
-                     fmt::join(types, ", "));
+                     "", name_of(def.positions), def.defaults.tied_head,
+                     options.empty() ? "none" : fmt::format("{}", fmt::join(options, ", ")),
+                     types.empty() ? "none" : fmt::format("{}", fmt::join(types, ", ")));
 }
 
 }  // namespace
 
-std::string list_of_models() {
+std::string list_of_models(std::vector<std::string_view> (*options_of)(const ModelDef& def)) {
   std::string out = "architectures, for model.architecture\n\n";
-  for (const ModelDef* def : all_models()) out += row_of(*def);
+  for (const ModelDef* def : all_models()) out += row_of(*def, options_of(*def));
   size_t name = 0, about = 0;
   for (const Preset& preset : presets())
     name = std::max(name, preset.name.size()), about = std::max(about, preset.about.size());

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model_def.h"
 
 namespace sextant {
 
-std::string list_of_models();
+// `options_of` names the options of an architecture as the config has them.
+std::string list_of_models(std::vector<std::string_view> (*options_of)(const ModelDef& def));
 
 }  // namespace sextant

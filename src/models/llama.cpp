@@ -27,12 +27,13 @@ int64_t ffn_of(int64_t hidden) {
   return round_up(hidden * 8 / 3, 256);
 }
 
-// Options make it a model of another name.
+// Options make it a model of another name, whatever it was before.
 std::string_view type_of(const ModelSpec& spec) {
   if (spec.qk_norm) return "qwen3";
   if (spec.qkv_bias && !spec.out_bias) return "qwen2";
-  if (!spec.hf_type.empty()) return spec.hf_type;
-  return spec.window > 0 ? "mistral" : "llama";
+  if (spec.window > 0) return "mistral";
+  if (spec.out_bias || spec.mlp_bias) return "llama";
+  return spec.hf_type.empty() ? std::string_view("llama") : std::string_view(spec.hf_type);
 }
 
 // What no model type of Hugging Face has could not be saved.

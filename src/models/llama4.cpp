@@ -180,6 +180,11 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
                         "llama4 has layers with chunked attention, and their size is not given",
                         "a number above 0"});
   if (!spec.experts) return;
+  if (spec.experts->every > spec.layers)
+    problems.push_back(
+        {{"experts.every", "layers"},
+         fmt::format("experts.every {} gives none of {} layers experts", spec.experts->every, spec.layers),
+         fmt::format("an integer from 1 to {}", spec.layers)});
   if (spec.experts->shared_ffn != spec.experts->ffn)
     problems.push_back(
         {{"experts.shared_ffn", "experts.ffn"},

@@ -21,6 +21,15 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh, {.rope = rope_of(m, use), .qk_norm = QkNorm::whole});
 }
 
+void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
+  check_biases(spec, problems);
+  if (spec.heads * spec.head_dim !=
+      spec.hidden)  // the norms of q and k in transformers' class are as wide as the model
+    problems.push_back({{"head_dim", "heads", "hidden"},
+                        fmt::format("{} heads of {} in a model of width {}", spec.heads, spec.head_dim, spec.hidden),
+                        "head_dim = hidden / heads"});
+}
+
 ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 4096, .norm_eps = 1e-5});
   read_rope(reader, spec, RopePart::whole);
@@ -74,7 +83,7 @@ extern const ModelDef model{
     .options = {"rope_scaling", "qkv_bias", "out_bias", "experts.normalise"},
     .defaults = {.experts = ExpertsSpec{.count = 64, .per_token = 8, .normalise = false, .balance_loss = 0.01},
                  .tied_head = false},
-    .check = check_biases,
+    .check = check,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

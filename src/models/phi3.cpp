@@ -24,9 +24,6 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
 ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 4096, .norm_eps = 1e-5});
   read_rope(reader, spec, RopePart::of_head);
-  if (spec.rope_scaling && spec.rope_scaling->type != RopeType::longrope)
-    reader.complain("rope_scaling", fmt::format("the type {} is not supported", name_of(spec.rope_scaling->type)),
-                    "longrope, the only one that Phi-3 has");
   spec.window = read_window(reader, 0);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   reader.only("attention_bias", false);
@@ -39,6 +36,14 @@ void write(const ModelSpec& spec, json& out) {
   out["original_max_position_embeddings"] =
       spec.rope_scaling ? spec.rope_scaling->original_max_positions : spec.max_seq;
   out["sliding_window"] = spec.window > 0 ? json(spec.window) : json();
+}
+
+// What transformers refuses for this model type.
+void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
+  if (!spec.rope_scaling || spec.rope_scaling->type == RopeType::longrope) return;
+  problems.push_back({{"rope_scaling"},
+                      fmt::format("phi3 does not scale its RoPE by {}", name_of(spec.rope_scaling->type)),
+                      "no rope_scaling: Phi-3 has longrope alone, whose divisors come with a directory (model.from)"});
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -81,6 +86,7 @@ extern const ModelDef model{
     .free_heads = true,
     .options = {"rope_scaling", "rotary_fraction", "window"},
     .defaults = {.tied_head = false},
+    .check = check,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

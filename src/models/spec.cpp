@@ -120,10 +120,12 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         Size{"attention_chunk", spec.attention_chunk, 0, kMaxSeq},
         Size{"temperature_positions", spec.temperature_positions, 0, kMaxSeq},
         Size{"mtp.depths", spec.mtp_depths, 0, kMaxMtpDepths}}) {
-    if (size.value < size.low || size.value > size.high)
-      problems.push_back({{size.field},
-                          fmt::format("got {}", size.value),
-                          fmt::format("an integer from {} to {}", size.low, size.high)});
+    if (size.value >= size.low && size.value <= size.high) continue;
+    problems.push_back({{size.field},
+                        fmt::format("got {}", size.value),
+                        fmt::format("an integer from {} to {}", size.low, size.high)});
+    // What it follows from, where it was not given.
+    if (size.field == "head_dim") problems.back().fields.insert(problems.back().fields.end(), {"hidden", "heads"});
   }
 }
 
@@ -207,7 +209,7 @@ void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& p
                                     size, experts.per_token),
                         "more groups, or fewer experts per token"});
   if (experts.group_top < 1 || experts.group_top > size)
-    problems.push_back({{"experts.group_top", "experts.groups"},
+    problems.push_back({{"experts.group_top", "experts.groups", "experts.count"},
                         fmt::format("groups of {} experts cannot be judged by their {} best", size, experts.group_top),
                         fmt::format("larger groups, or an experts.group_top from 1 to {}", size)});
 }
@@ -215,7 +217,7 @@ void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& p
 void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   if (spec.experts.has_value() != def.has_experts) {
     if (spec.experts)
-      problems.push_back({{"experts.count"}, fmt::format("{} has no experts", def.name), "no such key"});
+      problems.push_back({{"experts", "architecture"}, fmt::format("{} has no experts", def.name), "no such key"});
     else
       problems.push_back(
           {{"experts.count"}, fmt::format("{} has experts, and their number is not given", def.name), ""});
@@ -232,11 +234,13 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
         Size{"experts.per_token", experts.per_token, 1, std::max<int64_t>(1, experts.count)},
         Size{"experts.ffn", experts.ffn, 1, kMaxFfn}, Size{"experts.every", experts.every, 1, kMaxLayers},
         Size{"experts.dense_first", experts.dense_first, 0, kMaxLayers},
-        Size{"experts.shared_ffn", experts.shared_ffn, 0, kMaxFfn}})
-    if (size.value < size.low || size.value > size.high)
-      problems.push_back({{size.field},
-                          fmt::format("got {}", size.value),
-                          fmt::format("an integer from {} to {}", size.low, size.high)});
+        Size{"experts.shared_ffn", experts.shared_ffn, 0, kMaxFfn}}) {
+    if (size.value >= size.low && size.value <= size.high) continue;
+    problems.push_back({{size.field},
+                        fmt::format("got {}", size.value),
+                        fmt::format("an integer from {} to {}", size.low, size.high)});
+    if (size.field == "experts.per_token") problems.back().fields.emplace_back("experts.count");
+  }
   for (auto [field, value] : {std::pair<std::string_view, double>{"experts.balance_loss", experts.balance_loss},
                               {"experts.z_loss", experts.z_loss},
                               {"experts.bias_update_speed", experts.bias_update_speed}})
@@ -329,6 +333,9 @@ struct OptionalField {
   std::string_view lacking;  // "gpt2 has no norm of heads"
   bool (*given)(const ModelSpec& spec);
   bool of_rope = false;
+  std::string_view of_option = {};  // of ModelDef::options; empty = the field itself
+
+  std::string_view option() const { return of_option.empty() ? field : of_option; }
 };
 
 constexpr OptionalField kOptionalFields[] = {
@@ -352,6 +359,9 @@ constexpr OptionalField kOptionalFields[] = {
     {"attention_chunk", "has no chunks of attention", [](const ModelSpec& s) { return s.attention_chunk > 0; }},
     {"temperature_positions", "has no temperature of attention",
      [](const ModelSpec& s) { return s.temperature_positions > 0; }},
+    {"temperature_strength", "has no temperature of attention",
+     [](const ModelSpec& s) { return s.temperature_strength != ModelSpec{}.temperature_strength; }, false,
+     "temperature_positions"},
     {"inverse_layer_scaling", "does not scale by layers", [](const ModelSpec& s) { return s.inverse_layer_scaling; }},
     {"parallel_residual", "has no choice of parallel residuals",
      [](const ModelSpec& s) { return s.parallel_residual; }},
@@ -368,9 +378,11 @@ constexpr OptionalField kOptionalFields[] = {
     {"experts.score", "scores experts by softmax",
      [](const ModelSpec& s) { return s.experts && s.experts->score != ExpertScore::softmax; }},
     {"experts.groups", "has no groups of experts",
-     [](const ModelSpec& s) {
-       return s.experts && (s.experts->groups != 1 || s.experts->keep_groups != 1 || s.experts->group_top != 1);
-     }},
+     [](const ModelSpec& s) { return s.experts && s.experts->groups != 1; }},
+    {"experts.keep_groups", "has no groups of experts",
+     [](const ModelSpec& s) { return s.experts && s.experts->keep_groups != 1; }, false, "experts.groups"},
+    {"experts.group_top", "has no groups of experts",
+     [](const ModelSpec& s) { return s.experts && s.experts->group_top != 1; }, false, "experts.groups"},
     {"experts.scale", "does not scale the weights of experts",
      [](const ModelSpec& s) { return s.experts && s.experts->scale != 1; }},
     {"experts.correction_bias", "has no bias by which experts are chosen",
@@ -399,11 +411,11 @@ std::string architectures_with(std::string_view option) {
 
 void check_options(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   for (const OptionalField& option : kOptionalFields) {
-    if (!option.given(spec) || def.takes(option.field)) continue;
+    if (!option.given(spec) || def.takes(option.option())) continue;
     std::string why = option.of_rope ? why_no_rope(def.name) : "";
     problems.push_back({{option.field},
                         why.empty() ? fmt::format("{} {}", def.name, option.lacking) : why,
-                        fmt::format("no {}{}", option.field, architectures_with(option.field))});
+                        fmt::format("no {}{}", option.field, architectures_with(option.option()))});
   }
   int64_t turned = rotary_dims(spec);
   if (def.takes("rotary_fraction") && spec.rotary_fraction != 1 && (turned < 2 || turned % 2 != 0))

@@ -103,6 +103,24 @@ TEST(Replay, GivesTheRecordBitForBit) {
   }
 }
 
+// Options that the config.json of a checkpoint does not hold: the run's config has them.
+TEST(Replay, TakesOptionsOfTrainingOnly) {
+  PlantedRun runs("replay-options");
+  const std::vector<std::pair<std::string, Settings>> options{
+      {"drop", {"model.experts.drop_above=1", "model.experts.drop_policy=position"}},
+      {"forced", {"model.experts.forced_balance=true"}}};
+  for (const auto& [name, option] : options) {
+    Settings experts{"model.architecture=mixtral", "model.experts.count=4", "model.experts.per_token=2"};
+    runs.run(name, "clean.u16", with(with(kRun, experts), option));
+    ReplayPlan plan = plan_replay(runs.out(name), 5, {});
+    EXPECT_EQ(plan.checkpoint_step, 4) << name;
+    Replayed replayed = replay(plan, data_of(plan), cpu_ranks(), {.times = 1});
+    Judgement judgement = judge(recorded_step(runs.out(name), 5), replayed.executions, kRounding);
+    EXPECT_EQ(judgement.verdict, ReplayVerdict::reproducible) << name;
+    EXPECT_TRUE(judgement.bit_equal) << name;
+  }
+}
+
 // A weight and a bias whose gradients ops of one path make, and an embedding to whose gradient two ops add.
 TEST(Replay, GradientsOfBiasesAndTiedEmbeddingsAreComparedEachWithItsOwn) {
   PlantedRun runs("replay-tied");

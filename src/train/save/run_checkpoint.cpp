@@ -13,6 +13,7 @@
 #include "ckpt/model_weights.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
+#include "models/spec_fields.h"
 #include "text/tokenizer_files.h"
 #include "train/save/optimizer_file.h"
 #include "train/save/share_hashing.h"
@@ -144,43 +145,18 @@ RunState parse_run_state(std::string_view text, const fs::path& file) {
 
 namespace {
 
-// "layers 3 differs from the checkpoint's 4": what of the model's size is not the checkpoint's.
-std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
-  constexpr std::pair<std::string_view, int64_t ModelSpec::*> kSizes[] = {
-      {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
-      {"kv_heads", &ModelSpec::kv_heads}, {"head_dim", &ModelSpec::head_dim}, {"ffn", &ModelSpec::ffn},
-      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq},   {"mtp.depths", &ModelSpec::mtp_depths}};
-  std::string text;
-  for (const auto& [name, size] : kSizes)
-    if (spec.*size != saved.*size)
-      text += fmt::format("{}{} {} differs from the checkpoint's {}", text.empty() ? "" : ", ", name, spec.*size,
-                          saved.*size);
-  if (spec.architecture != saved.architecture)
-    text = fmt::format("architecture {} differs from the checkpoint's {}", spec.architecture, saved.architecture);
-  return text.empty() ? "an option of the model differs from the checkpoint's" : text;
-}
-
-void refuse_other_model(const fs::path& directory, ModelSpec spec) {
+// UserError where these weights are those of another model: each field that differs, with both values.
+void refuse_other_model(const fs::path& directory, const ModelSpec& spec) {
   std::string place = (directory / "config.json").string();
-  ModelSpec saved = spec_from_hf_config(read_file(place), place);
-  // Which tokens begin and end a text is the tokenizer's business and may be known to one side only; how weights were
-  // drawn no longer matters.
-  spec.bos_token = saved.bos_token;
-  spec.eos_tokens = saved.eos_tokens;
-  spec.init_std = saved.init_std;
-  // Checkpoints of older versions do not name these.
-  spec.hf_type = saved.hf_type;
-  spec.padding_token = saved.padding_token;
-  // Hugging Face has no keys for these: they are losses of routers, and no part of the model.
-  if (spec.experts && saved.experts) {
-    spec.experts->balance_scope = saved.experts->balance_scope;
-    spec.experts->z_loss = saved.experts->z_loss;
-  }
-  if (!(spec == saved))
-    throw UserError({.place = place,
-                     .got = size_difference(spec, saved),
-                     .expected = "the same [model] as when the run began",
-                     .hint = "choose another --out, or go back to the config.toml in the run's directory"});
+  std::string text;
+  for (const FieldDifference& field : function_differences(spec, spec_from_hf_config(read_file(place), place)))
+    text += fmt::format("{}{} {} differs from the checkpoint's {}", text.empty() ? "" : ", ", field.name, field.first,
+                        field.second);
+  if (text.empty()) return;
+  throw UserError({.place = place,
+                   .got = text,
+                   .expected = "the same [model] as when the run began",
+                   .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }
 
 // What transformers' AutoTokenizer needs beside the tokenizer itself.
