@@ -23,6 +23,7 @@
 #include "app/launch.h"
 #include "app/list.h"
 #include "app/new_options.h"
+#include "app/option_complaints.h"
 #include "app/output.h"
 #include "app/output_file.h"
 #include "app/page_origin.h"
@@ -63,6 +64,10 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
   verb->add_option("--until", a.until, "save and stop behind this step; the same command without it goes on")
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--minutes", a.minutes,
+                   "train for about so long: some steps are timed first, train.steps is set by them, and the learning "
+                   "rate's schedule fitted to it; a resumed run keeps its steps")
+      ->check(CLI::Range(0.01, 1e7));
   verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], such as kill@30:1 (may be repeated)")
       ->allow_extra_args(false);
   CLI::Option* find_lr =
@@ -72,7 +77,8 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
               "[1e-6:1:100]; results in OUT/find-lr")
           ->expected(0, 1);
   verb->add_option("--supervised-by", a.supervised_by)->group("");  // what `run` starts; for nobody to write
-  for (const char* other : {"--profile", "--until", "--inject"}) find_lr->excludes(verb->get_option(other));
+  for (const char* other : {"--profile", "--until", "--minutes", "--inject"})
+    find_lr->excludes(verb->get_option(other));
   CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
   CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");
   CLI::Option* json = verb->add_flag("--json", a.json, "print the result alone, as JSON");
@@ -535,10 +541,7 @@ bool fits(const std::string& text) {
 void refuse_numbers_too_large(CLI::App& app) {
   auto validator = [](bool (*fits)(const std::string&)) {
     return CLI::Validator(
-        [fits](std::string& text) {
-          return fits(text) ? std::string() : fmt::format("{} is too large a number", text);
-        },
-        "");
+        [fits](std::string& text) { return fits(text) ? std::string() : fmt::format("{}{}", text, kTooLarge); }, "");
   };
   for (CLI::Option* option : app.get_options()) {
     std::string type = option->get_type_name();

@@ -7,6 +7,7 @@
 #include "app/device.h"
 #include "app/json_output.h"
 #include "app/new_options.h"
+#include "app/time_budget.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
@@ -45,6 +46,8 @@ void new_verb(const NewArguments& a) {
                                       .preset = a.preset,
                                       .device = device_of_auto(),
                                       .room = *room,
+                                      .minutes = a.minutes,
+                                      .step_seconds = timed_step,
                                       .target = [](const RunConfig& run) { return target_for(run, 1); }});
   std::FILE* remarks = a.out.empty() ? stderr : stdout;
   if (!a.out.empty()) write_file_atomically(a.out, proposal.toml);

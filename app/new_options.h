@@ -13,7 +13,8 @@ namespace sextant {
 
 struct NewArguments {
   std::string text, model, preset;
-  std::string out;  // empty: standard output
+  double minutes = 10;  // that training may take; 0: no limit
+  std::string out;      // empty: standard output
   bool json = false;
   Verbosity verbosity = Verbosity::usual;
 };

@@ -10,6 +10,7 @@
 #include "app/processes.h"
 #include "app/run_inputs.h"
 #include "app/run_prediction.h"
+#include "app/time_budget.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -99,6 +100,9 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   outlive_standard_output();
   processes.join();
   RunConfig run = load_config(arguments.config, arguments.overrides);
+  Verbosity verbosity = arguments.json ? Verbosity::quiet : arguments.verbosity;
+  if (arguments.minutes > 0)
+    fit_to_minutes(run, arguments.minutes, run_directory(run, arguments.config, arguments.out), verbosity);
   if (arguments.profile < 0 || arguments.profile > run.train.steps)
     throw UserError({.place = "--profile",
                      .got = fmt::format("step {}", arguments.profile),
@@ -120,7 +124,6 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     profiled = true;
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
-  Verbosity verbosity = arguments.json ? Verbosity::quiet : arguments.verbosity;
   std::unique_ptr<RunCompanion> companion;
   auto start_companion = [&] {
     if (!run.log.tensorboard && run.log.prometheus.empty()) return;

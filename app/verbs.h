@@ -19,6 +19,7 @@ struct TrainArguments {
   int64_t ranks = 0;                // how many the mesh must have; 0: any
   int64_t profile = 0;              // the step to time op by op; 0: none
   int64_t until = 0;                // stop behind this step; 0: behind the last
+  double minutes = 0;               // how long to train: chooses train.steps; 0: as the config says
   std::vector<std::string> inject;  // faults on purpose
   std::string supervised_by;        // by `sextant run`, which holds the directory
   bool finds_lr = false;            // a range test of the learning rate in place of the run

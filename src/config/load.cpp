@@ -139,6 +139,13 @@ std::string hint_for_section(std::string_view name) {
                      fmt::join(names, ", "));
 }
 
+bool is_foreign_name(std::string_view name) {
+  if (!answer_for_foreign_name(name).empty()) return true;
+  std::string_view section = name.substr(0, name.find('.'));
+  bool own = section == name || is_section(section) || hint_for_section(section).starts_with("did you mean");
+  return !own && !answer_for_foreign_name(name, ForeignMatch::last_part).empty();
+}
+
 std::string trimmed(const std::string& text) {
   size_t begin = text.find_first_not_of(' ');
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
@@ -170,7 +177,7 @@ class Loader {
     std::string name = trimmed(text.substr(0, equals)), raw = trimmed(text.substr(equals + 1));
     const Key* key = find_key(name);
     // In sections of another program: the whole name says which key of ours it is.
-    if (!key && !answer_for_foreign_name(name).empty()) return {{.key = name, .value = {raw}}};
+    if (!key && is_foreign_name(name)) return {{.key = name, .value = {raw}}};
     bool quoted = !raw.empty() && std::string_view("\"'[{").find(raw[0]) != std::string_view::npos;
     bool wants_words = key && (key->kind == Kind::text || key->kind == Kind::list);
     if (raw.find('\n') == raw.npos && (quoted || !wants_words)) {

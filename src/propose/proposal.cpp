@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <filesystem>
+#include <numbers>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -13,10 +14,15 @@
 #include "data/data_facts.h"
 #include "models/model.h"
 #include "propose/draft.h"
+#include "propose/expected_loss.h"
 #include "propose/model_sizes.h"
+#include "propose/step_budget.h"
+#include "propose/step_timer.h"
+#include "propose/text_measure.h"
 #include "run/fit.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
+#include "run/tokenizer_choice.h"
 
 namespace sextant {
 
@@ -26,14 +32,18 @@ namespace fs = std::filesystem;
 
 // English with a tokenizer of some thousand tokens; only an order of magnitude is asked of it.
 constexpr double kBytesPerToken = 4;
-// Text is worth nearly as much the second, third and fourth time (Muennighoff et al. 2023, arXiv:2305.16264). A
-// parameter for every token is more than Hoffmann et al. advise (2022, arXiv:2203.15556: a twentieth): theirs is for
-// those to whom time is scarce and not text.
+// Text is worth nearly as much the second, third and fourth time, and little more after the sixteenth (Muennighoff et
+// al. 2023, arXiv:2305.16264). A parameter for every token is more than Hoffmann et al. advise (2022,
+// arXiv:2203.15556: a twentieth): theirs is for those to whom time is scarce and not text.
 constexpr int64_t kShortestSequence = 16;
-constexpr double kPasses = 4;
+constexpr double kPasses = 4, kMostPasses = 8;
 constexpr double kPassesOfFineTuning = 2;
-// A processor trains more than this for days.
+// Without a limit of time: a processor trains more than this for days.
 constexpr double kMostParametersOnCpu = 5e6;
+// With one: a larger model learns the text by heart.
+constexpr double kMostParametersPerToken = 5;
+// Fewer steps than these are not training: a larger model is no choice.
+constexpr int64_t kFewestSteps = 100;
 constexpr int64_t kMostStepsOnCpu = 10'000, kMostSteps = 100'000;
 // The rest is for the data, the host and whatever else runs there.
 constexpr double kShareOfRoom = 0.8;
@@ -44,9 +54,15 @@ int64_t power_of_two_below(double most) {
 
 struct TrainingData {
   std::string path;       // "stories" for the built-in ones
-  double tokens = 0;      // in it, about
+  double tokens = 0;      // in it; an estimate until the tokenizer is chosen
   int64_t vocab = 0;      // of token files: the least that holds their ids
   double text_bytes = 0;  // 0 for token files
+
+  // Stories that are held out are told besides.
+  double trained_tokens() const {
+    return path == "stories" ? tokens : tokens * (1 - RunConfig{}.data.validation_fraction);
+  }
+  double bytes_per_token() const { return text_bytes > 0 ? text_bytes / tokens : kBytesPerToken; }
 };
 
 TrainingData data_at(const std::string& path) {
@@ -77,8 +93,9 @@ class Proposer {
     choose_data();
     choose_sequence();
     choose_model();
-    choose_steps();
+    choose_batch();
     choose_microbatch();
+    choose_steps();
     choose_optimizer();
     return {draft_.toml(heading()), std::move(reasons_)};
   }
@@ -86,7 +103,9 @@ class Proposer {
  private:
   bool on_cpu() const { return request_.device == "cpu"; }
   bool fine_tunes() const { return !request_.model.empty(); }
-  double passes() const { return fine_tunes() ? kPassesOfFineTuning : kPasses; }
+  bool has_budget() const { return request_.minutes > 0; }
+  double most_passes() const { return fine_tunes() ? kPassesOfFineTuning : has_budget() ? kMostPasses : kPasses; }
+  double tokens_in_step() const { return static_cast<double>(sequences_ * seq_); }
 
   std::string heading() const {
     std::string start = fine_tunes() ? request_.model : request_.preset.empty() ? "a new model" : request_.preset;
@@ -102,13 +121,30 @@ class Proposer {
   }
 
   void choose_data() {
+    std::string tokenizer;
+    if (data_.vocab == 0 && !fine_tunes()) {
+      vocab_ = power_of_two_below(std::clamp(data_.text_bytes / 1024, 512.0, 32768.0));
+      draft_.set("data.tokenizer_vocab", vocab_, "A tokenizer of so many tokens is trained on the text first.");
+      tokenizer = fmt::format("{} tokens, trained on the text: more would each be seen too rarely", vocab_);
+    }
+    count_tokens();
     draft_.set("data.train", std::vector<std::string>{data_.path},
                fmt::format("About {} tokens.", about(data_.tokens)));
     say("data", fmt::format("{}, about {} tokens", data_.path, about(data_.tokens)));
-    if (data_.vocab > 0 || fine_tunes()) return;
-    int64_t vocab = power_of_two_below(std::clamp(data_.text_bytes / 1024, 512.0, 32768.0));
-    draft_.set("data.tokenizer_vocab", vocab, "A tokenizer of so many tokens is trained on the text first.");
-    say("tokenizer", fmt::format("{} tokens, trained on the text: more would each be seen too rarely", vocab));
+    if (!tokenizer.empty()) say("tokenizer", tokenizer);
+  }
+
+  // By the tokenizer that training will make, or has: passes and losses are said in its tokens.
+  void count_tokens() {
+    if (data_.text_bytes <= 0) return;
+    TextMeasureRequest measure{.path = data_.path, .vocab = vocab_, .tokenizer = {}};
+    if (fine_tunes()) {
+      RunConfig run;
+      run.model.from = find_model_directory(request_.model).string();
+      measure.tokenizer = tokenizer_path(run);
+      if (!measure.tokenizer) return;
+    }
+    data_.tokens = data_.text_bytes / sextant::bytes_per_token(measure);
   }
 
   // The part kept for validation must hold some sequences.
@@ -128,13 +164,31 @@ class Proposer {
   void choose_model() {
     if (fine_tunes()) return start_from_model();
     if (!request_.preset.empty()) {
-      draft_.set("model.preset", request_.preset);
-      say("model", request_.preset);
+      choose_preset();
+    } else if (has_budget()) {
+      choose_size_by_time();
     } else {
       choose_size();
     }
     spec_ = resolve_spec(draft_.run());
     shorten_sequence();
+  }
+
+  // Its vocabulary is for its own tokenizer: with one trained here most rows of the embedding would be of no token.
+  void choose_preset() {
+    draft_.set("model.preset", request_.preset);
+    int64_t rows = resolve_spec(draft_.run()).vocab;
+    std::string why = request_.preset;
+    if (vocab_ > 0 && rows != vocab_) {
+      draft_.set(
+          "model.vocab", vocab_,
+          fmt::format("{} has {} rows, for its own tokenizer: with data.tokenizer = \"its tokenizer.json\" leave "
+                      "this line and data.tokenizer_vocab out.",
+                      request_.preset, human_count(rows)));
+      why += fmt::format(", with {} rows of vocabulary for the tokenizer trained here in place of its {}",
+                         human_count(vocab_), human_count(rows));
+    }
+    say("model", why);
   }
 
   void start_from_model() {
@@ -192,22 +246,109 @@ class Proposer {
     say("model", fmt::format("llama, {} layers of width {}, {}", chosen->layers, chosen->hidden, why));
   }
 
-  void choose_steps() {
+  // The size with the least expected loss of those that train in the time there is.
+  void choose_size_by_time() {
+    StepTimer timer(request_.step_seconds);
+    const ModelSize* chosen = nullptr;
+    double least = 0, seconds = 0;  // of the chosen one: its loss, a step of it
+    for (const ModelSize& size : kModelSizes) {
+      set_size(size);
+      spec_ = resolve_spec(draft_.run());
+      choose_batch();
+      double count = parameters();
+      if (chosen && count > kMostParametersPerToken * data_.tokens) break;
+      if (!set_microbatch()) break;
+      double step_s = timer.seconds(draft_.run(), count);
+      int64_t steps = affordable_steps(step_s);
+      if (chosen && steps < std::min(kFewestSteps, worthwhile_steps())) break;
+      double loss = expected_bits_per_byte(training_of(count, steps));
+      if (chosen && loss >= least) break;
+      chosen = &size, least = loss, seconds = step_s;
+    }
+    if (!chosen) chosen = &kModelSizes.front();  // does not fit, as will be said
+    set_size(*chosen);
+    step_s_ = seconds;
+    std::string why = fmt::format("{} parameters, the least expected loss of the sizes that train in {:g} minutes",
+                                  about(parameters()), request_.minutes);
+    draft_.set("model.architecture", std::string("llama"), why + ".");
+    say("model", fmt::format("llama, {} layers of width {}, {}", chosen->layers, chosen->hidden, why));
+  }
+
+  SmallRun training_of(double parameters, int64_t steps) const {
+    double bytes = data_.bytes_per_token();
+    return {.parameters = parameters,
+            .trained_bytes = static_cast<double>(steps) * tokens_in_step() * bytes,
+            .unique_bytes = data_.trained_tokens() * bytes};
+  }
+
+  void choose_batch() {
     double most = on_cpu() ? 2048 : spec_.hidden >= 768 ? 131072 : 32768;
     double tokens_per_step = std::clamp(data_.tokens / 64, static_cast<double>(seq_), most);
     sequences_ = power_of_two_below(tokens_per_step / static_cast<double>(seq_));
     draft_.set("batch.sequences", sequences_, fmt::format("{} tokens in a step.", sequences_ * seq_));
-    auto tokens_in_step = static_cast<double>(sequences_ * seq_);
+  }
+
+  // As many as the data are worth.
+  int64_t worthwhile_steps() const {
     constexpr int64_t kFewest = 20;
-    steps_ = std::clamp(static_cast<int64_t>(passes() * data_.tokens / tokens_in_step), kFewest,
-                        on_cpu() ? kMostStepsOnCpu : kMostSteps);
-    double made = static_cast<double>(steps_) * tokens_in_step / data_.tokens;
-    draft_.set("train.steps", steps_, fmt::format("About {:.2g} passes through the data.", made));
+    int64_t most = has_budget() || !on_cpu() ? kMostSteps : kMostStepsOnCpu;
+    return std::clamp(static_cast<int64_t>(most_passes() * data_.trained_tokens() / tokens_in_step()), kFewest, most);
+  }
+
+  double budget_s() const {
+    constexpr double kSecondsPerMinute = 60, kStart = 2;  // reading the text, the first checkpoint
+    return kSecondsPerMinute * request_.minutes - kStart;
+  }
+
+  double evaluation_s(double step_s) const {
+    return evaluation_seconds(step_s, RunConfig{}.train.eval_sequences, sequences_);
+  }
+
+  // How often the loss is measured: ten times, unless that takes more than a tenth of the time.
+  int64_t evaluations(double step_s) const {
+    constexpr int64_t kMost = 10;
+    if (!has_budget()) return kMost;
+    return std::clamp(static_cast<int64_t>(budget_s() / 10 / evaluation_s(step_s)), int64_t{1}, kMost);
+  }
+
+  int64_t affordable_steps(double step_s) const {
+    double seconds = budget_s() - static_cast<double>(evaluations(step_s)) * evaluation_s(step_s);
+    return std::min(worthwhile_steps(), steps_within(seconds, {.step_s = step_s}, 0));
+  }
+
+  void choose_steps() {
+    steps_ = worthwhile_steps();
+    std::string time;
+    if (has_budget()) {
+      if (step_s_ == 0) step_s_ = StepTimer(request_.step_seconds).seconds(draft_.run(), parameters());
+      int64_t affordable = affordable_steps(step_s_);
+      std::string made_in = human_duration(static_cast<double>(affordable) * step_s_);
+      time = fmt::format("; at {} a step here {} in all", human_duration(step_s_), made_in);
+      if (affordable < steps_)
+        time += fmt::format(" (--minutes {:g}; one pass takes {})", request_.minutes,
+                            human_duration(step_s_ * data_.trained_tokens() / tokens_in_step()));
+      else
+        time += fmt::format(": {:.2g} passes are what the text is worth, and less than the {:g} minutes there are",
+                            most_passes(), request_.minutes);
+      steps_ = affordable;
+    }
+    double made = static_cast<double>(steps_) * tokens_in_step() / data_.trained_tokens();
+    std::string passes =
+        fmt::format("{:.2g} passes through the {} training tokens", made, about(data_.trained_tokens()));
+    draft_.set("train.steps", steps_, fmt::format("About {}.", passes));
     draft_.set("train.log_every", std::max<int64_t>(1, steps_ / 100));
-    draft_.set("train.eval_every", std::max<int64_t>(1, steps_ / 10));
+    draft_.set("train.eval_every", std::max<int64_t>(1, steps_ / evaluations(step_s_)));
     draft_.set("checkpoint.every", std::max<int64_t>(1, steps_ / 5));
-    say("steps", fmt::format("{} of {} sequences of {} tokens: about {:.2g} passes through the data", steps_,
-                             sequences_, seq_, made));
+    say("steps", fmt::format("{} of {} sequences of {} tokens: about {}{}", steps_, sequences_, seq_, passes, time));
+    say_expected_loss();
+  }
+
+  // Nothing is known of weights that were trained before, nor of token files whose text is not seen.
+  void say_expected_loss() {
+    if (fine_tunes() || data_.text_bytes <= 0 || data_.path == "stories") return;
+    double bits = expected_bits_per_byte(training_of(parameters(), steps_));
+    say("expected loss", fmt::format("about {:.1f} bits per byte, {:.1f} nats per token, on English: {}", bits,
+                                     bits * std::numbers::ln2 * data_.bytes_per_token(), what_it_writes(bits)));
   }
 
   bool fits(int64_t microbatch, const std::string& recompute) {
@@ -218,20 +359,24 @@ class Proposer {
     return static_cast<double>(arena_.n) <= kShareOfRoom * static_cast<double>(request_.room.n);
   }
 
-  // As many sequences at once as fit; computing activations again comes last.
+  // As many sequences at once as fit; computing activations again comes last. False: not even one.
+  bool set_microbatch() {
+    microbatch_ = std::min<int64_t>(sequences_, on_cpu() ? 8 : 64);
+    while (microbatch_ > 1 && !fits(microbatch_, "none")) microbatch_ /= 2;
+    recompute_ = fits(microbatch_, "none") ? "none" : "full";
+    return fits(microbatch_, recompute_);
+  }
+
   void choose_microbatch() {
-    int64_t microbatch = std::min<int64_t>(sequences_, on_cpu() ? 8 : 64);
-    while (microbatch > 1 && !fits(microbatch, "none")) microbatch /= 2;
-    std::string recompute = fits(microbatch, "none") ? "none" : "full";
-    if (!fits(microbatch, recompute))
+    if (!set_microbatch())
       throw DoesNotFit({.place = fine_tunes() ? request_.model : request_.preset,
                         .got = fmt::format("one sequence of {} tokens needs {} with full recompute, and there are {}",
                                            seq_, human(arena_), human(request_.room)),
                         .expected = "a model that fits this machine",
                         .hint = "`sextant plan --search --machine NAME --devices N` finds a layout for several"});
     std::string why = fmt::format("{} of the memory there is.", human(arena_));
-    draft_.set("batch.microbatch", microbatch, "Sequences at once: " + why);
-    say("memory", fmt::format("{} sequences at once, recompute {}: {}", microbatch, recompute, why));
+    draft_.set("batch.microbatch", microbatch_, "Sequences at once: " + why);
+    say("memory", fmt::format("{} sequences at once, recompute {}: {}", microbatch_, recompute_, why));
   }
 
   void choose_optimizer() {
@@ -253,7 +398,10 @@ class Proposer {
   Draft draft_;
   std::vector<std::string> reasons_;
   ModelSpec spec_;
-  int64_t seq_ = 0, sequences_ = 0, steps_ = 0;
+  int64_t vocab_ = 0;  // of the tokenizer that is trained; 0: there is one
+  int64_t seq_ = 0, sequences_ = 0, microbatch_ = 0, steps_ = 0;
+  std::string recompute_;
+  double step_s_ = 0;  // measured or estimated; 0: not yet
   Bytes arena_;
 };
 

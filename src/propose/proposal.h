@@ -18,6 +18,9 @@ struct ProposalRequest {
   std::string preset;  // a published model; empty: none. With neither, the size is chosen by the amount of text
   std::string device;  // cpu or cuda
   Bytes room;          // for a run on it
+  double minutes = 0;  // that training may take; 0: as many passes through the data as are worth it
+  // The seconds of a training step of this config here. Called for a few small models when there are minutes to fill.
+  std::function<double(const RunConfig& run)> step_seconds;
   std::function<Target(const RunConfig& run)> target;
 };
 

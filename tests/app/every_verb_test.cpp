@@ -62,7 +62,7 @@ class EveryVerbOutput : public testing::Test {
                 data = fmt::format(" data.cache={} data.stories_bytes=60000", place / "cache"),
                 small = " model.layers=1", fast = " --device cpu --threads 1 --seconds 0.001";
     return {
-        {"new", "new --preset gpt2"},
+        {"new", "new --preset gpt2 --minutes 0"},
         {"train", tiny_train(place, "train.steps=2")},
         {"run", fmt::format("run {}", tiny_train(place, "train.steps=2").substr(std::string("train ").size()))},
         {"sweep", fmt::format("sweep {} {} train.steps=2,3 train.eval_every=0 --out {}", tiny, data, place / "sweep")},
@@ -173,8 +173,8 @@ TEST_F(EveryVerbOutput, JsonHoldsWhatTheTextSays) {
   EXPECT_EQ(job.at("nodes"), 2);
   EXPECT_EQ(job.at("launcher"), "mpirun");
 
-  Json proposed = Json::parse(run_command("new --preset gpt2 --json").output);
-  EXPECT_EQ(proposed.at("config"), run_command("new --preset gpt2 -q").output);
+  Json proposed = Json::parse(run_command("new --preset gpt2 --minutes 0 --json").output);  // nothing is timed
+  EXPECT_EQ(proposed.at("config"), run_command("new --preset gpt2 --minutes 0 -q").output);
   EXPECT_FALSE(proposed.at("reasons").empty());
 
   Json help = Json::parse(run_command("help bench gemm --json").output);

@@ -41,6 +41,7 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"train " + tiny + " train.epochs=3", {"is not a known key", "here it is train.steps: one epoch is"}},
            {"plan " + tiny + " training.local_batch_size=2", {"here it is batch.microbatch"}},
            {"plan " + tiny + " zero_optimization.stage=2", {"here it is mesh.zero"}},
+           {"plan " + tiny + " parallelism.tp=2", {"is not a known key", "did you mean mesh.tp?"}},
            {"plan " + tiny + " --tensor-model-parallel-size 2", {"here it is mesh.tp"}},
            {"plan " + tiny + " --machine h200 --software megatorn-2021", {"did you mean megatron-2021?"}},
            {"new --preset lama-7b", {"--preset lama-7b", "did you mean llama-7b?"}},

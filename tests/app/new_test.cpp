@@ -24,16 +24,40 @@ std::string train_line(const ScratchPlace& place, const std::string& config, con
       place / out, place / "cache");
 }
 
+double number_behind(const std::string& text, const std::string& words) {
+  size_t at = text.find(words);
+  EXPECT_NE(at, text.npos) << words << " is not in:\n" << text;
+  return at == text.npos ? 0 : std::stod(text.substr(at + words.size()));
+}
+
+double number_before(std::string text, const std::string& words) {
+  text = text.substr(0, text.find(words));
+  text = text.substr(text.find_last_of(' ') + 1);
+  std::erase(text, ',');
+  return std::stod(text);
+}
+
+// By the tokens that training counts.
+void expect_passes_as_said(const std::string& said, const std::string& config, const std::string& trained) {
+  double tokens =
+      number_behind(config, "\nsteps = ") * number_behind(config, "\nsequences = ") * number_behind(config, "\nseq = ");
+  double passes = tokens / number_before(trained, " training tokens");
+  double claimed = number_behind(said.substr(said.find("\nsteps: ")), "about ");
+  EXPECT_NEAR(claimed / passes, 1, 0.1) << said << trained;
+}
+
 TEST(NewVerb, AConfigForTextIsPlannedAndTrained) {
   ScratchPlace place("new");
   std::string config = place / "my.toml";
   Outcome written = run_command(fmt::format("new --from-text {} --out {}", own_text(place), config));
   ASSERT_EQ(written.code, 0) << written.output;
-  expect_words(written.output, {"device: ", "model: llama", "parameters", "memory: ", "sextant train"});
+  expect_words(written.output,
+               {"device: ", "model: llama", "parameters", "memory: ", "expected loss: about ", "sextant train"});
   expect_words(read_file(config), {"# Trains a new model", "[model]\n# ", "layers = ", "microbatch = "});
   EXPECT_EQ(run_command("plan " + config + " > /dev/null").code, 0);
   Outcome trained = run_command(train_line(place, config, "run"));
   ASSERT_EQ(trained.code, 0) << trained.output;
+  expect_passes_as_said(written.output, read_file(config), trained.output);
   // And from the model that was made.
   std::string further = place / "further.toml";
   Outcome again =
@@ -44,11 +68,23 @@ TEST(NewVerb, AConfigForTextIsPlannedAndTrained) {
   expect_words(tuned.output, {"starting from the weights of"});
 }
 
+TEST(NewVerb, RowsOfNoTokenAreToldOf) {
+  ScratchPlace place("new");
+  std::string line = fmt::format(
+      "train {} --out {} data.cache={} data.stories_bytes=60000 train.steps=1 train.threads=1 train.eval_every=0 "
+      "optimizer.warmup=0 model.vocab=",
+      config_path("tiny-llama.toml"), place / "run", place / "cache");
+  Outcome wide = run_command(line + "5000");
+  ASSERT_EQ(wide.code, 0) << wide.output;
+  expect_words(wide.output, {"the tokenizer has 512 ids, the model 5,000 rows of vocabulary"});
+}
+
 TEST(NewVerb, APresetIsPlanned) {
   ScratchPlace place("new");
-  Outcome written = run_command(fmt::format("new --preset pythia-70m > {} 2> {}", place / "a.toml", place / "why"));
+  Outcome written =
+      run_command(fmt::format("new --preset pythia-70m --minutes 60 > {} 2> {}", place / "a.toml", place / "why"));
   ASSERT_EQ(written.code, 0) << written.output;
-  expect_words(read_file(place / "why"), {"model: pythia-70m"});
+  expect_words(read_file(place / "why"), {"model: pythia-70m, with "});
   EXPECT_EQ(run_command("plan " + place / "a.toml" + " > /dev/null").code, 0);
 }
 

@@ -126,7 +126,7 @@ TEST(PolicyRules, HoldForDrawnHistories) {
     }
   }
   EXPECT_GT(refused, 100);
-  EXPECT_GT(limited, 100);
+  EXPECT_GT(limited, 50);
 }
 
 TEST_F(Policy, NonFiniteIsRetriedOnceUntilItIsPassed) {

@@ -39,7 +39,7 @@ TensorSettings tensor_settings(const TensorSettings& more) {
   return all;
 }
 
-std::vector<Json> lines_of(const ScratchRun& scratch, const std::string& out) {
+std::vector<Json> statistics_lines(const ScratchRun& scratch, const std::string& out) {
   std::vector<Json> lines;
   std::istringstream text(read_file(scratch.root() / out / "metrics.jsonl"));
   for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
@@ -78,12 +78,12 @@ TEST(TensorStatistics, MeasuringStepsTrainAsOthersDo) {
   scratch.run("measured", tensor_settings({"log.tensor_stats_every=2", "train.steps=4", "log.grad_noise_scale=true"}));
   EXPECT_EQ(scratch.losses("measured"), scratch.losses("plain"));
   EXPECT_EQ(scratch.metric("measured", "grad_norm"), scratch.metric("plain", "grad_norm"));
-  std::vector<Json> lines = lines_of(scratch, "measured");
+  std::vector<Json> lines = statistics_lines(scratch, "measured");
   ASSERT_EQ(lines.size(), 4u);
   for (size_t i = 0; i < lines.size(); ++i)
     for (const std::string& field : fields_of_layers())
       EXPECT_EQ(lines[i].contains(field), i % 2 == 1) << field << " in step " << i + 1;
-  EXPECT_FALSE(lines_of(scratch, "plain")[1].contains("weight_rms"));
+  EXPECT_FALSE(statistics_lines(scratch, "plain")[1].contains("weight_rms"));
 }
 
 struct TensorMesh {
@@ -100,7 +100,7 @@ TEST_P(TensorMeshes, SayWhatOneRankSays) {
   meshed.insert(meshed.end(), common.begin(), common.end());
   scratch.run("one", tensor_settings(common));
   scratch.run("mesh", tensor_settings(meshed));
-  std::vector<Json> one = lines_of(scratch, "one"), mesh = lines_of(scratch, "mesh");
+  std::vector<Json> one = statistics_lines(scratch, "one"), mesh = statistics_lines(scratch, "mesh");
   std::vector<std::string> fields = fields_of_layers();
   fields.push_back("inner_gradient_underflow");  // of f16
   for (size_t step = 0; step < one.size(); ++step)
@@ -145,7 +145,7 @@ TEST(TensorStatistics, WeightsAndUpdatesAreThoseOfCheckpoints) {
   ScratchRun scratch("measured-weights");
   scratch.run("run", tensor_settings({"optimizer.name=sgd", "optimizer.momentum=0", "optimizer.weight_decay=0",
                                       "optimizer.clip=0", "optimizer.lr=0.5", "checkpoint.every=1"}));
-  Json step = lines_of(scratch, "run")[1];
+  Json step = statistics_lines(scratch, "run")[1];
   for (int layer = 0; layer < 2; ++layer) {
     std::vector<float> before = layer_weights(scratch.root() / "run/step-000001", layer);
     std::vector<float> after = layer_weights(scratch.root() / "run/step-000002", layer), change, gradient;
@@ -170,7 +170,7 @@ TEST(TensorStatistics, WeightsAndUpdatesAreThoseOfCheckpoints) {
 TEST(TensorStatistics, CountWhatFp8LosesToRounding) {
   ScratchRun scratch("measured-fp8");
   scratch.run("run", tensor_settings({"train.precision=fp8", "train.steps=1"}));
-  Json step = lines_of(scratch, "run")[0];
+  Json step = statistics_lines(scratch, "run")[0];
   for (const char* field :
        {"fp8_activation_underflow", "fp8_activation_saturation", "fp8_gradient_underflow", "fp8_gradient_saturation"}) {
     ASSERT_TRUE(step.contains(field)) << field;
@@ -191,7 +191,7 @@ TEST(TensorStatistics, MemoryIsPlanned) {
   ASSERT_EQ(programs.measure.size(), 1u);
   EXPECT_EQ(programs.arena_bytes(0), std::max(programs.train[0].arena_bytes, programs.measure[0].arena_bytes));
   scratch.run("run", tensor_settings({}));
-  EXPECT_EQ(lines_of(scratch, "run")[0]["arena_bytes"].get<int64_t>(), programs.arena_bytes(0));
+  EXPECT_EQ(statistics_lines(scratch, "run")[0]["arena_bytes"].get<int64_t>(), programs.arena_bytes(0));
 }
 
 // ---- the gradient noise scale
@@ -250,7 +250,7 @@ TEST(NoiseScale, IsTheSameOnMeshesThatCutNoSamples) {
   auto run = [&](const std::string& out, TensorSettings mesh) {
     mesh.insert(mesh.end(), common.begin(), common.end());
     scratch.run(out, tensor_settings(mesh));
-    return lines_of(scratch, out);
+    return statistics_lines(scratch, out);
   };
   std::vector<Json> one = run("one", {});
   ASSERT_TRUE(std::isfinite(noise_scale_of(one.back())));
@@ -311,7 +311,7 @@ TEST(TensorStatistics, AreWhatHooksOfPyTorchSee) {
                               checkout::kSources, (scratch.root() / "run/step-000001").string(), file, kSmallRows, out)
                       .c_str()),
       0);
-  Json theirs = Json::parse(read_file(out)), ours = lines_of(scratch, "run")[0];
+  Json theirs = Json::parse(read_file(out)), ours = statistics_lines(scratch, "run")[0];
   for (const char* field : {"activation_rms", "activation_max", "activation_gradient_rms", "activation_gradient_max",
                             "attention_logit_max", "gradient_rms", "gradient_max"})
     expect_near_lists(ours[field], theirs[field], 1e-4, field);
