@@ -53,6 +53,8 @@ std::vector<TextPart> AddedTokenFinder::split_with(const Tree& tree, std::string
     if (token.single_word && (ends_with_word(text.substr(0, begin)) || starts_with_word(text.substr(end)))) continue;
     if (token.lstrip) begin = std::max(done, without_space_at_end(text.substr(0, begin)));
     if (token.rstrip) end += space_at_start(text.substr(end));
+    // All of it is white space that the token before it took. (Where the end lies before `done`, HF panics.)
+    if (begin >= end) continue;
     if (done < begin) parts.push_back({text.substr(done, begin - done), std::nullopt});
     parts.push_back({text.substr(begin, end - begin), token.id});
     done = end;
@@ -77,7 +79,9 @@ void AddedTokenFinder::Tree::add(std::string_view content, int32_t token) {
     }
     at = next;
   }
-  nodes[static_cast<size_t>(at)].token = token;
+  // Of tokens that look the same when normalized, the first counts. (HF takes one of them by chance.)
+  int32_t& last = nodes[static_cast<size_t>(at)].token;
+  if (last < 0) last = token;
 }
 
 int32_t AddedTokenFinder::Tree::child(int32_t node, char byte) const {

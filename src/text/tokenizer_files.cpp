@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hub_hint.h"
 #include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
@@ -146,7 +147,29 @@ std::optional<fs::path> find_tokenizer(const fs::path& directory) {
   return std::nullopt;
 }
 
+namespace {
+
+void require_tokenizer_file(const fs::path& path) {
+  constexpr std::string_view kExpected = "a tokenizer.json, a tokenizer.model, or a vocab.json beside merges.txt";
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    std::optional<fs::path> file = find_tokenizer(path);
+    throw UserError({.place = path.string(),
+                     .got = file ? "is a directory" : "is a directory without a tokenizer",
+                     .expected = std::string(kExpected),
+                     .hint = file ? fmt::format("name the file: {}", file->string()) : ""});
+  }
+  if (!is_there(path))
+    throw UserError({.place = path.string(),
+                     .got = "file not found",
+                     .expected = std::string(kExpected),
+                     .hint = tokenizer_download_hint(path.string())});
+}
+
+}  // namespace
+
 std::string tokenizer_source(const fs::path& path) {
+  require_tokenizer_file(path);
   std::string source = read_file(path);
   if (path.extension() != ".model" && path.filename() != kVocabFile) return source;
   for (const char* name : {"merges.txt", kTokenizerConfigFile, "added_tokens.json"})
@@ -155,6 +178,7 @@ std::string tokenizer_source(const fs::path& path) {
 }
 
 TokenizerParts read_tokenizer_file(const fs::path& path) {
+  require_tokenizer_file(path);
   fs::path directory = path.parent_path();
   if (path.extension() == ".model") {
     TokenizerParts parts = parse_sentencepiece(read_file(path), path.string());

@@ -89,6 +89,15 @@ void read_added(const Field& added, TokenizerParts& parts) {
         "a vocabulary without gaps below added tokens");
 }
 
+// HF finds a token that the normalizer removes between all bytes of a text, where it cuts.
+void check_normalized(const Field& added, const TokenizerParts& parts) {
+  if (added.is_null()) return;
+  for (const Field& item : added.items())
+    if (item["normalized"].flag(false) && normalized(item["content"].text(), parts.normalizer.get()).empty())
+      item["content"].refuse("is removed by the normalizer", "a token that the normalizer leaves something of",
+                             "set its \"normalized\" to false");
+}
+
 // Ids of a special token of a template.
 std::vector<uint32_t> template_ids(const Field& processor, const std::string& name) {
   std::vector<uint32_t> ids;
@@ -173,6 +182,7 @@ TokenizerParts parse_tokenizer(std::string_view text, std::string_view place) {
   read_pre_tokenizer(top["pre_tokenizer"], parts);
   read_model(top["model"], parts);
   read_added(top["added_tokens"], parts);
+  check_normalized(top["added_tokens"], parts);
   read_post_processor(top["post_processor"], parts);
   check_surrounding(top["post_processor"], parts);
   read_extras(top, parts.extras);

@@ -24,6 +24,13 @@ TEST(Normalizer, KnowsWhetherTheFirstCharacterIsTheTextsFirst) {
   strip_normalizer(StripSide::left)->apply(spaces);
   EXPECT_EQ(spaces.text, "a");
   EXPECT_FALSE(spaces.from_start);
+  // What stands for several characters comes from the last of them.
+  for (auto [pattern, content, from_start] : {std::tuple("``", "x", false), std::tuple("`", "x", true),
+                                              std::tuple("`", "", false), std::tuple("`", "xy", true)}) {
+    NormalText quotes{"``a"};
+    literal_normalizer(pattern, content)->apply(quotes);
+    EXPECT_EQ(quotes.from_start, from_start) << pattern << content;
+  }
 }
 
 }  // namespace

@@ -123,8 +123,6 @@ TEST(TokenizerJson, MergesOfUnknownTokens) {
 TEST(TokenizerJson, KindsThatAreNotSupportedAreNamed) {
   expect_in("a WordPiece model", complaint_with("/model/type", "WordPiece"));
   expect_in("a ByteLevel normalizer", complaint_with("/normalizer", {{"type", "ByteLevel"}}));
-  expect_in("a string to replace", complaint_with("/normalizer", Json::parse(R"({"type": "Replace", "content": "",
-      "pattern": {"String": ""}})")));
   expect_in("not base64", complaint_with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "?"}}));
   expect_in("a trie of",
             complaint_with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAAAAAA"}}));

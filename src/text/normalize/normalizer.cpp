@@ -1,7 +1,8 @@
 #include "text/normalize/normalizer.h"
 
-#include <array>
+#include <algorithm>
 
+#include "text/split/pcre_pattern.h"
 #include "text/unicode/unicode_classes.h"
 #include "text/unicode/unicode_utf8.h"
 
@@ -55,6 +56,20 @@ class Strip : public Normalizer {
   StripSide side_;
 };
 
+size_t characters_in(std::string_view text) {
+  size_t count = 0;
+  for (; !text.empty(); ++count) text.remove_prefix(decode_valid_utf8(text.data()).size);
+  return count;
+}
+
+// What stands for the front of a text comes, as HF aligns it, from the last character that it replaces.
+void replace_front(NormalText& text, std::string_view replaced, std::string_view content) {
+  const size_t before = characters_in(replaced), after = characters_in(content);
+  if (after == 0) return text.dropped_from_front(before);
+  if (before > 0) text.dropped_from_front(before - 1);
+  text.first_became += after - std::min<size_t>(before, 1);
+}
+
 class ReplaceLiteral : public Normalizer {
  public:
   ReplaceLiteral(std::string pattern, std::string content)
@@ -63,7 +78,7 @@ class ReplaceLiteral : public Normalizer {
   void apply(NormalText& text) const override {
     size_t found = next(text.text, 0);
     if (found == std::string::npos) return;
-    if (found == 0 && content_.empty()) text.from_start = false;
+    if (found == 0) replace_front(text, pattern_, content_);
     std::string out;
     out.reserve(text.text.size() + text.text.size() / 2);
     size_t done = 0;
@@ -86,31 +101,27 @@ class ReplaceLiteral : public Normalizer {
 
 class ReplaceRegex : public Normalizer {
  public:
-  ReplaceRegex(std::unique_ptr<Splitter> matches, std::string content)
-      : matches_(std::move(matches)), content_(std::move(content)) {}
+  ReplaceRegex(std::unique_ptr<PcrePattern> pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   void apply(NormalText& text) const override {
-    std::array<std::string_view, 64> found;
-    SplitCursor cursor;
+    PcreSearch search(*pattern_, text.text);
+    std::optional<MatchSpan> match = search.first();
+    if (!match) return;
+    if (match->begin == 0) replace_front(text, std::string_view(text.text).substr(0, match->end), content_);
     std::string out;
-    const char* done = text.text.data();
-    bool some = false;
-    while (size_t count = matches_->cut(text.text, cursor, found)) {
-      for (size_t i = 0; i < count; ++i) {
-        if (found[i].data() == text.text.data() && content_.empty()) text.from_start = false;
-        out.append(done, static_cast<size_t>(found[i].data() - done));
-        out += content_;
-        done = found[i].data() + found[i].size();
-      }
-      some = true;
+    size_t done = 0;
+    for (; match; match = search.next(done)) {
+      out.append(text.text, done, match->begin - done);
+      out += content_;
+      done = match->end;
     }
-    if (!some) return;
-    out.append(done, static_cast<size_t>(text.text.data() + text.text.size() - done));
+    out.append(text.text, done);
     text.text = std::move(out);
   }
 
  private:
-  std::unique_ptr<Splitter> matches_;  // gives the matches only
+  std::unique_ptr<PcrePattern> pattern_;
   std::string content_;
 };
 
@@ -133,8 +144,8 @@ NormalizerPtr literal_normalizer(std::string pattern, std::string content) {
   return std::make_shared<ReplaceLiteral>(std::move(pattern), std::move(content));
 }
 
-NormalizerPtr regex_normalizer(std::unique_ptr<Splitter> matches, std::string content) {
-  return std::make_shared<ReplaceRegex>(std::move(matches), std::move(content));
+NormalizerPtr regex_normalizer(std::unique_ptr<PcrePattern> pattern, std::string content) {
+  return std::make_shared<ReplaceRegex>(std::move(pattern), std::move(content));
 }
 
 std::string normalized(std::string_view text, const Normalizer* normalizer) {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/split/split.h"
-
 namespace sextant {
+
+class PcrePattern;
 
 struct NormalText {
   std::string text;
@@ -35,11 +35,11 @@ using NormalizerPtr = std::shared_ptr<const Normalizer>;
 enum class StripSide { left, right, both };
 
 // Normalizers of one purpose each. What they are called in tokenizer.json stands behind them.
-NormalizerPtr sequence_normalizer(std::vector<NormalizerPtr> steps);                     // Sequence
-NormalizerPtr prepend_normalizer(std::string prefix);                                    // Prepend
-NormalizerPtr strip_normalizer(StripSide side);                                          // Strip
-NormalizerPtr literal_normalizer(std::string pattern, std::string content);              // Replace, of a String
-NormalizerPtr regex_normalizer(std::unique_ptr<Splitter> matches, std::string content);  // Replace, of a Regex
+NormalizerPtr sequence_normalizer(std::vector<NormalizerPtr> steps);                        // Sequence
+NormalizerPtr prepend_normalizer(std::string prefix);                                       // Prepend
+NormalizerPtr strip_normalizer(StripSide side);                                             // Strip
+NormalizerPtr literal_normalizer(std::string pattern, std::string content);                 // Replace, of a String
+NormalizerPtr regex_normalizer(std::unique_ptr<PcrePattern> pattern, std::string content);  // Replace, of a Regex
 
 enum class CharChange { lowercase, nmt, strip_accents, bert_clean, bert_chinese, bert_accents };
 NormalizerPtr character_normalizer(CharChange change);

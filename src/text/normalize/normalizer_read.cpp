@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "text/normalize/charsmap.h"
+#include "text/split/pcre_pattern.h"
 
 namespace sextant {
 
@@ -13,13 +14,12 @@ namespace {
 NormalizerPtr read_replace(const JsonField& field) {
   const JsonField given = field["pattern"];
   const std::string content = field["content"].text();
-  if (given["Regex"].is_null()) {
-    const std::string pattern = given["String"].text();
-    if (pattern.empty()) given["String"].refuse("is empty", "a string to replace");
-    return literal_normalizer(pattern, content);
-  }
-  SplitPattern pattern{.text = given["Regex"].text(), .kind = PatternKind::regex, .keep = SplitKeep::matches_only};
-  return regex_normalizer(pcre_splitter(pattern, given.place()), content);
+  const bool is_regex = !given["Regex"].is_null();
+  const std::string text = given[is_regex ? "Regex" : "String"].text();
+  // An empty string is found between all characters, as an empty regex is.
+  if (!is_regex && !text.empty()) return literal_normalizer(text, content);
+  SplitPattern pattern{.text = text, .kind = PatternKind::regex};
+  return regex_normalizer(std::make_unique<PcrePattern>(pattern, given.place()), content);
 }
 
 NormalizerPtr read_strip(const JsonField& field) {
