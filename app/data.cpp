@@ -28,6 +28,11 @@ std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
+void report_hidden_files(const std::vector<std::string>& inputs, Verbosity verbosity) {
+  std::string hidden = list_text_files(as_paths(inputs), nullptr).hidden_text();
+  if (!hidden.empty() && verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(hidden));
+}
+
 }  // namespace
 
 void tokenize_verb(const TokenizeArguments& a) {
@@ -48,6 +53,7 @@ void tokenize_verb(const TokenizeArguments& a) {
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
   TextOptions text{.text_key = a.text_key, .on_error = on_error_from_name(a.on_error)};
+  report_hidden_files(a.inputs, a.verbosity);
   StopRequest stop;
   SkippedRecords skipped;
   auto documents = [&](const DocumentVisitor& visit) {
@@ -80,10 +86,12 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
                       .special_tokens = {"<|endoftext|>"},
                       .pattern = std::string(a.pattern == "llama3" ? kLlama3Pattern : kGpt2Pattern)});
   auto feed = [&](std::string_view document) { trainer.feed(document); };
-  if (a.inputs == std::vector<std::string>{"stories"})
+  if (a.inputs == std::vector<std::string>{"stories"}) {
     for_each_story({.bytes = 4'000'000}, feed);
-  else
+  } else {
+    report_hidden_files(a.inputs, a.verbosity);
     for_each_document(as_paths(a.inputs), {.text_key = a.text_key}, feed);
+  }
   Tokenizer tokenizer = trainer.train();
   write_file_atomically(a.output, tokenizer.to_json());
   if (a.json) return print_json({{"file", a.output}, {"tokens", tokenizer.vocab_size()}});

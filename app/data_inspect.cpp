@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 void print_facts(const DataFacts& facts) {
   fmt::print("kind        {}\nsize        {}\n", facts.kind, human(Bytes{facts.bytes_on_disk}));
+  if (!facts.hidden.empty()) fmt::print("left out    {}\n", printable(facts.hidden));
   if (facts.text_bytes) fmt::print("text        {}\n", human(Bytes{*facts.text_bytes}));
   if (facts.type) fmt::print("type        {}\n", name_of(*facts.type));
   if (facts.tokens) fmt::print("tokens      {}\n", human_count(*facts.tokens));
@@ -41,6 +42,7 @@ std::string beginning(const DataFacts& facts, const Tokenizer* tokenizer) {
 
 Json facts_json(const DataFacts& facts, const Tokenizer* tokenizer) {
   Json json{{"kind", facts.kind}, {"bytes", facts.bytes_on_disk}};
+  if (!facts.hidden.empty()) json["left_out"] = facts.hidden;
   if (facts.text_bytes) json["text_bytes"] = *facts.text_bytes;
   if (facts.type) json["type"] = name_of(*facts.type);
   if (facts.tokens) json["tokens"] = *facts.tokens;

@@ -9,6 +9,7 @@
 #include "ckpt/model_directory.h"
 #include "generate/generator.h"
 #include "stories/stories.h"
+#include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
 
@@ -19,6 +20,7 @@ void require(bool holds, std::string_view option, std::string got, std::string_v
 }
 
 void check_arguments(const GenerateArguments& a) {
+  require(is_valid_utf8(a.prompt), "--prompt", "is not UTF-8", "text in UTF-8");
   require(a.temperature >= 0, "--temperature", fmt::format("{}", a.temperature), "a number of at least 0");
   require(a.top_k >= 0, "--top-k", std::to_string(a.top_k), "an integer of at least 0");
   require(a.top_p > 0 && a.top_p <= 1, "--top-p", fmt::format("{}", a.top_p), "a number above 0 and at most 1");

@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hub_hint.h"
 #include "base/path_error.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/manifest.h"
+#include "models/hf_adapter.h"
 
 namespace sextant {
 
@@ -20,11 +22,13 @@ fs::path find_model_directory(const fs::path& directory) {
                      .got = !error                                          ? "not a directory"
                             : error == std::errc::no_such_file_or_directory ? "directory not found"
                                                                             : error.message(),
-                     .expected = std::string(kExpected)});
+                     .expected = std::string(kExpected),
+                     .hint = error ? model_download_hint(directory.string()) : ""});
   if (fs::exists(directory / "config.json", error)) return directory;
   require_looked_at(directory, error);
   if (error) throw UserError({.place = directory.string(), .got = error.message(), .expected = std::string(kExpected)});
   if (auto latest = latest_checkpoint(directory, kRunStateFile)) return latest->path;
+  if (auto adapter = complaint_about_adapter(directory)) throw UserError(*adapter);
   throw UserError({.place = directory.string(),
                    .got = "holds neither config.json nor a checkpoint",
                    .expected = std::string(kExpected)});

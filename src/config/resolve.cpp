@@ -5,13 +5,16 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/hub_hint.h"
 #include "base/nearest.h"
 #include "base/toml_document.h"
 #include "config/complaints.h"
 #include "config/schema.h"
+#include "models/hf_adapter.h"
 #include "models/hf_config.h"
 #include "models/models.h"
 #include "models/presets.h"
+#include "models/savable.h"
 #include "models/upcycle.h"
 
 namespace sextant {
@@ -102,11 +105,16 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
   try {
     spec = spec_from_hf_config(read_file(file), file.string());
   } catch (const UserError& error) {
-    if (error.complaints().size() == 1 && !std::filesystem::exists(file))
+    if (auto adapter = complaint_about_adapter(*run.model.from))
+      complaints.add(run, {"model.from"},
+                     {.got = fmt::format("{}: {}", adapter->place, adapter->got),
+                      .expected = adapter->expected,
+                      .hint = adapter->hint});
+    else if (error.complaints().size() == 1 && !std::filesystem::exists(file))
       complaints.add(run, {"model.from"},
                      {.got = fmt::format("file not found: {}", file.string()),
                       .expected = "a Hugging Face model directory",
-                      .hint = "models are not downloaded: fetch it first (hf download NAME --local-dir DIR)"});
+                      .hint = model_download_hint(*run.model.from)});
     else
       complaints.add(error.complaints());
     complaints.distrust("model.from");
@@ -202,6 +210,7 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     const ModelDef* def =
         find_model(*model.architecture);  // the activation of a preset is that of its own architecture
     if (def) spec.activation = def->defaults.activation;
+    spec.hf_type.clear();
   }
   override_field(model.architecture, spec.architecture);
   override_field(model.layers, spec.layers);
@@ -290,6 +299,19 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   if (scaling.factor == 1) spec.rope_scaling.reset();
 }
 
+// Those of the problem's fields; of a table that should not be there, what was given of it.
+std::vector<std::string> keys_of(const RunConfig& run, const SpecProblem& problem) {
+  std::vector<std::string> keys;
+  for (std::string_view field : problem.fields) {
+    keys.push_back(model_key(field));
+    if (!is_section(keys.back())) continue;
+    const std::string prefix = keys.back() + ".";
+    for (const Key& key : schema())
+      if (key.name.starts_with(prefix) && run.given(key.name)) keys.emplace_back(key.name);
+  }
+  return keys;
+}
+
 }  // namespace
 
 ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
@@ -317,10 +339,11 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
     spec.rope_scaling.reset();
   }
   distrust_derived(model, complaints);
-  for (SpecProblem& problem : problems_of(spec)) {
-    std::vector<std::string> keys;
-    for (std::string_view field : problem.fields) keys.push_back(model_key(field));
-    complaints.add(run, keys, {.got = std::move(problem.got), .expected = std::move(problem.expected)});
+  std::vector<SpecProblem> problems = problems_of(spec);
+  if (problems.empty()) problems = problems_of_saving(spec);
+  for (SpecProblem& problem : problems) {
+    complaints.add(run, keys_of(run, problem),
+                   {.got = std::move(problem.got), .expected = std::move(problem.expected)});
   }
   return spec;
 }

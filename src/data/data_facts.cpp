@@ -65,6 +65,7 @@ DataFacts inspect_text(const fs::path& path, const TextOptions& options) {
   }
   return {.kind = kind_of_text(path, options.format),
           .bytes_on_disk = reader.bytes_total(),
+          .hidden = list_text_files(paths, options.format).hidden_text(),
           .text_bytes = lengths.total(),
           .documents = lengths.count(),
           .lengths = lengths.facts(),

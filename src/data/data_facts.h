@@ -23,6 +23,7 @@ struct DataFacts {
   // tokens"
   std::string kind;
   int64_t bytes_on_disk = 0;
+  std::string hidden;                  // the hidden files of a folder, which are left out; else empty
   std::optional<int64_t> text_bytes;   // of all documents, decompressed; of text
   std::optional<TokenType> type;       // of tokens
   std::optional<int64_t> tokens;       // of a token file

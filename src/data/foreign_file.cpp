@@ -1,10 +1,12 @@
 #include "data/foreign_file.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "data/decompress.h"
 #include "data/formats/document_format.h"
+#include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
 
@@ -44,7 +46,44 @@ std::string readable_kinds() {
   return fmt::format("text ({}) or tokens (.bin, .u16, .u32, .ds or .idx)", text_file_names());
 }
 
+struct LooksLike {
+  std::string_view what, extension, format;  // data.format of it; empty: there is none
+};
+
+// By the first characters of a file of text.
+LooksLike looks_like(std::string_view front) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  auto past_space = [&](size_t from) { return std::min(front.find_first_not_of(kSpace, from), front.size()); };
+  const size_t begin = past_space(0);
+  if (front.substr(begin).starts_with('{')) return {"JSON lines", ".jsonl", "jsonl"};
+  if (front.substr(begin).starts_with('[') && front.substr(past_space(begin + 1)).starts_with('{'))
+    return {"an array of JSON", ".json", ""};
+  return {"text", ".txt", "text"};
+}
+
 }  // namespace
+
+Complaint complaint_about_unknown(const fs::path& path, std::span<const std::byte> bytes) {
+  constexpr size_t kFront = 4096;
+  std::string_view front(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kFront));
+  // A character may be cut by the end of what is looked at.
+  size_t whole = 0;
+  Utf8Step step{Utf8State::valid, 0};
+  for (; whole < front.size() && (step = step_utf8(front.substr(whole))).state == Utf8State::valid;) whole += step.size;
+  const bool text = !front.empty() && step.state != Utf8State::broken && front.find('\0') == std::string_view::npos;
+  Complaint complaint{.place = path.string(),
+                      .got = "the name does not say what kind of file this is",
+                      .expected = readable_kinds(),
+                      .hint = "set data.format: \"text\", \"jsonl\", \"tokens-u16\", \"tokens-u32\" or \"megatron\""};
+  if (front.empty()) complaint.got = "the file is empty, and its name does not say what kind of file it is";
+  if (!text) return complaint;
+  const LooksLike kind = looks_like(front);
+  complaint.got += fmt::format("; it looks like {}", kind.what);
+  complaint.hint = kind.format.empty()
+                       ? fmt::format("name it {}", kind.extension)
+                       : fmt::format("name it {}, or set data.format = \"{}\"", kind.extension, kind.format);
+  return complaint;
+}
 
 std::optional<Complaint> complaint_about_kind(const fs::path& path) {
   const std::string extension = data_extension_of(path);

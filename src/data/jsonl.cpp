@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "data/json_scanner.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
@@ -64,6 +65,11 @@ std::string_view JsonText::parse(std::string_view object, JsonPlace place) try {
   if (kind != "a string") refuse(place, fmt::format("key \"{}\" holds {}", key_, kind), "a string");
   return text_;
 } catch (const JsonError& error) {
+  if (auto broken = find_broken_utf8(object); broken && broken->at <= error.at)
+    throw UserError({.place = place.text_at(error.at + 1),
+                     .got = not_utf8(*broken, fmt::format("the {}", place.noun)),
+                     .expected = "UTF-8",
+                     .hint = conversion_hint(std::string(place.file), broken->encoding)});
   throw UserError(
       {.place = place.text_at(error.at + 1),
        .got = fmt::format("the {} is {}", place.noun, error.at < object.size() ? "not valid JSON" : "cut short"),

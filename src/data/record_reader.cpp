@@ -44,9 +44,9 @@ void RecordReader::discard_record() {
       return;
     }
     // What may be the beginning of a separator stays.
-    begin_ = end_ - std::min(unread.size(), separator_.empty() ? 0 : separator_.size() - 1);
+    skip_to(end_ - std::min(unread.size(), separator_.empty() ? 0 : separator_.size() - 1));
     if (read_more()) continue;
-    begin_ = end_;
+    skip_to(end_);
     return;
   }
 }
@@ -65,9 +65,14 @@ bool RecordReader::read_more() {
 
 std::string_view RecordReader::take(size_t length, size_t separator_length) {
   std::string_view record(buffer_.data() + begin_, length);
-  begin_ += length + separator_length;
-  ended_by_separator_ = separator_length > 0;
+  offset_ = taken_;
+  skip_to(begin_ + length + separator_length);
   return record;
+}
+
+void RecordReader::skip_to(size_t place) {
+  taken_ += static_cast<int64_t>(place - begin_);
+  begin_ = place;
 }
 
 }  // namespace sextant

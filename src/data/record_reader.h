@@ -30,12 +30,13 @@ class RecordReader {
   void discard_record();
 
   int64_t number() const { return number_; }  // of the record that next() returned, or failed to read, from 1
-  bool ended_by_separator() const { return ended_by_separator_; }
+  int64_t offset() const { return offset_; }  // of its first byte in the stream
   int64_t consumed() const { return stream_->consumed(); }
 
  private:
   bool read_more();  // appends to the buffer; false at the end of the stream
   std::string_view take(size_t length, size_t separator_length);
+  void skip_to(size_t place);  // in the buffer
 
   std::unique_ptr<ByteStream> stream_;
   std::string separator_;
@@ -44,7 +45,8 @@ class RecordReader {
   size_t begin_ = 0;  // of the record being read, in the buffer
   size_t end_ = 0;    // of the bytes read into the buffer
   int64_t number_ = 0;
-  bool ended_by_separator_ = false;
+  int64_t offset_ = 0;  // of the record that was taken last
+  int64_t taken_ = 0;   // bytes of the stream before begin_
 };
 
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hub_hint.h"
+#include "base/path_error.h"
 #include "data/decompress.h"
 #include "data/foreign_file.h"
 #include "data/record_reader.h"
@@ -22,29 +24,60 @@ std::optional<Complaint> complaint_in_folder(const fs::path& path) {
   return complaint_about_kind(path);
 }
 
-void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
-  size_t first = files.size();
+bool is_hidden(const fs::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+// What a folder holds, in and below it.
+struct FolderContents {
+  std::vector<fs::path> text, hidden;
   std::optional<Complaint> other;  // about a file of a kind that is not read
+};
+
+void add_entry(const fs::path& path, bool hidden, FolderContents& contents) {
+  const DocumentFormat* format = text_format_of(path);
+  const bool taken = format && format->in_folders == InFolders::taken;
+  if (taken)
+    (hidden ? contents.hidden : contents.text).push_back(path);
+  else if (!contents.other && !hidden)
+    contents.other = complaint_in_folder(path);
+}
+
+FolderContents contents_of(const fs::path& folder) {
+  FolderContents contents;
+  int hidden_below = -1;  // depth of the hidden folder that the entry is in
   try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (!entry.is_regular_file()) continue;
-      const DocumentFormat* format = text_format_of(entry.path());
-      if (format && format->in_folders == InFolders::taken)
-        files.push_back(entry.path());
-      else if (!other)
-        other = complaint_in_folder(entry.path());
+    for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::end(entry); ++entry) {
+      if (entry.depth() <= hidden_below) hidden_below = -1;
+      const bool hidden = hidden_below >= 0 || is_hidden(entry->path());
+      if (hidden && hidden_below < 0 && entry->is_directory()) hidden_below = entry.depth();
+      if (entry->is_regular_file()) add_entry(entry->path(), hidden, contents);
     }
   } catch (const fs::filesystem_error& failure) {
+    require_looked_at(failure.path1().empty() ? folder : failure.path1(), failure.code());
     throw UserError({.place = failure.path1().empty() ? folder.string() : failure.path1().string(),
                      .got = fmt::format("cannot list the folder: {}", failure.code().message())});
   }
-  if (files.size() == first)
-    throw UserError({.place = folder.string(),
-                     .got = fmt::format("the folder holds no text file{}",
-                                        other ? fmt::format("; {}: {}", other->place, other->got) : ""),
-                     .expected = fmt::format("files named {}", text_file_names()),
-                     .hint = other ? other->hint : ""});
-  std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
+  std::sort(contents.text.begin(), contents.text.end());
+  std::sort(contents.hidden.begin(), contents.hidden.end());
+  return contents;
+}
+
+void add_folder(const fs::path& folder, TextFiles& files) {
+  FolderContents contents = contents_of(folder);
+  if (contents.text.empty() && !contents.hidden.empty())
+    contents.other = Complaint{.place = contents.hidden.front().string(),
+                               .got = "hidden files are left out",
+                               .hint = "name the file itself to read it"};
+  if (contents.text.empty())
+    throw UserError(
+        {.place = folder.string(),
+         .got = fmt::format("the folder holds no text file{}",
+                            contents.other ? fmt::format("; {}: {}", contents.other->place, contents.other->got) : ""),
+         .expected = fmt::format("files named {}", text_file_names()),
+         .hint = contents.other ? contents.other->hint : ""});
+  files.files.insert(files.files.end(), contents.text.begin(), contents.text.end());
+  files.hidden.insert(files.hidden.end(), contents.hidden.begin(), contents.hidden.end());
 }
 
 // A file that was named and holds nothing is a mistake; in a folder of shards it may be no more than an empty shard.
@@ -56,13 +89,27 @@ void refuse_empty(const fs::path& path) {
 
 }  // namespace
 
-std::vector<fs::path> list_text_files(std::span<const fs::path> paths, const DocumentFormat* format) {
-  std::vector<fs::path> files;
+std::string TextFiles::hidden_text() const {
+  constexpr size_t kNamed = 3;
+  if (hidden.empty()) return "";
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(hidden.size(), kNamed); ++i) names.push_back(hidden[i].string());
+  return fmt::format("{} hidden file{} left out: {}{}", hidden.size(), hidden.size() == 1 ? " is" : "s are",
+                     fmt::join(names, "; "),
+                     hidden.size() > kNamed ? fmt::format("; and {} more", hidden.size() - kNamed) : "");
+}
+
+TextFiles list_text_files(std::span<const fs::path> paths, const DocumentFormat* format) {
+  TextFiles files;
   for (const fs::path& path : paths) {
     std::error_code failure;
     fs::file_status status = fs::status(path, failure);
+    require_looked_at(path, failure);
     if (!fs::exists(status))
-      throw UserError({.place = path.string(), .got = "file not found", .expected = "a text file or folder"});
+      throw UserError({.place = path.string(),
+                       .got = "file not found",
+                       .expected = "a text file or folder",
+                       .hint = dataset_download_hint(path.string())});
     if (fs::is_directory(status)) {
       add_folder(path, files);
     } else if (!format && !text_format_of(path)) {
@@ -71,15 +118,15 @@ std::vector<fs::path> list_text_files(std::span<const fs::path> paths, const Doc
                        .got = "the name does not say what kind of text this is",
                        .expected = fmt::format("a file named {}", text_file_names())});
     } else {
-      files.push_back(path);
+      files.files.push_back(path);
     }
   }
-  if (files.empty()) throw UserError(Complaint{.got = "no text file is given", .expected = "one at least"});
+  if (files.files.empty()) throw UserError(Complaint{.got = "no text file is given", .expected = "one at least"});
   return files;
 }
 
 DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions options)
-    : options_(std::move(options)), files_(list_text_files(paths, options_.format)) {
+    : options_(std::move(options)), files_(list_text_files(paths, options_.format).files) {
   for (const fs::path& file : files_) {
     std::error_code failure;  // a pipe has no size; progress is then unknown, reading is not
     auto size = fs::file_size(file, failure);

@@ -18,9 +18,17 @@
 
 namespace sextant {
 
+struct TextFiles {
+  std::vector<std::filesystem::path> files;
+  // Text files of folders that are left out, because their name or that of a folder around them begins with a dot: what
+  // editors, notebooks and downloads leave.
+  std::vector<std::filesystem::path> hidden;
+
+  std::string hidden_text() const;  // "2 hidden files are left out: data/.a.txt; data/.git/b.txt"; empty: none are
+};
+
 // Files as they are, folders replaced by the text files in and below them, sorted. UserError when there are none.
-std::vector<std::filesystem::path> list_text_files(std::span<const std::filesystem::path> paths,
-                                                   const DocumentFormat* format);
+TextFiles list_text_files(std::span<const std::filesystem::path> paths, const DocumentFormat* format);
 
 class DocumentReader {
  public:

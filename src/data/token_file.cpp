@@ -1,6 +1,7 @@
 #include "data/token_file.h"
 
 #include "base/error.h"
+#include "base/hub_hint.h"
 #include "base/units.h"
 #include "data/foreign_file.h"
 
@@ -27,25 +28,69 @@ std::optional<TokenType> type_of_name(const fs::path& path) {
   return std::nullopt;
 }
 
+// What is stated to be u16 is believed, unless no text could make such tokens: over so many values, every second one is
+// zero, or tiny beside its neighbours.
+void require_u16(const fs::path& path, std::span<const std::byte> bytes) {
+  constexpr size_t kMost = size_t{1} << 24;
+  if (!looks_like_u32(bytes, kMost)) return;
+  throw UserError({.place = path.string(),
+                   .got = "read as u16, every second id is 0 or tiny, as in a file of u32",
+                   .expected = "u16 tokens, as stated",
+                   .hint = "set data.format = \"tokens-u32\", or name the file .u32"});
+}
+
+// An index beside a file that is read without it must not contradict.
+void require_index_agrees(const fs::path& path, TokenType type, std::span<const std::byte> bytes) {
+  if (path.extension() != ".bin" || !is_megatron(path)) return;
+  MegatronPair pair = megatron_pair(path);
+  MappedFile idx(pair.idx);
+  if (!idx.text().starts_with(kMegatronMagic)) return;
+  TokenType stated = MegatronIndex(idx.bytes(), static_cast<int64_t>(bytes.size()), pair.idx.string()).type();
+  if (stated == type) return;
+  throw UserError({.place = path.string(),
+                   .got = fmt::format("{} says that its tokens are {}", pair.idx.string(), name_of(stated)),
+                   .expected = fmt::format("{}, as stated", name_of(type)),
+                   .hint = "leave data.format out: the index says the type"});
+}
+
 TokenType flat_type(const fs::path& path, TokenFileOptions options, std::span<const std::byte> bytes) {
-  if (options.type) return *options.type;
-  if (auto named = type_of_name(path)) return *named;
-  if (path.extension() != ".bin" && path.extension() != ".ds")
-    throw UserError({.place = path.string(),
-                     .got = "unrecognised file type",
-                     .expected = "a name ending in .bin, .ds, .u16, .u32 or .idx",
-                     .hint = "If these are tokens, state their type: set data.format."});
+  if (auto stated = options.type ? options.type : type_of_name(path)) {
+    if (*stated == TokenType::u16) require_u16(path, bytes);
+    require_index_agrees(path, *stated, bytes);
+    return *stated;
+  }
+  if (path.extension() != ".bin" && path.extension() != ".ds") throw UserError(complaint_about_unknown(path, bytes));
   if (looks_like_u32(bytes))
     throw UserError({.place = path.string(),
                      .got = "a headerless file is taken for u16, but this one looks like u32",
                      .expected = "a type",
-                     .hint = "State the type of its tokens, or name the file .u16 or .u32."});
+                     .hint = "set data.format = \"tokens-u32\", or name the file .u32"});
   return TokenType::u16;
 }
 
+// Its header would be read as tokens.
+void refuse_numpy(const fs::path& path, std::span<const std::byte> bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!text.starts_with("\x93NUMPY")) return;
+  throw UserError(
+      {.place = fmt::format("{} at byte 0", path.string()),
+       .got = "a NumPy array, with a header",
+       .expected = "tokens without a header",
+       .hint = fmt::format("python3 -c \"import numpy as n; n.load('{0}').astype('<u4').tofile('{0}.u32')\" "
+                           "makes a token file of it",
+                           path.string())});
+}
+
 TokenLayout layout_without_index(const fs::path& path, TokenFileOptions options, std::span<const std::byte> bytes) {
-  if (options.kind != TokenKind::flat)
-    if (auto layout = llmc_layout(bytes, path.string())) return *layout;
+  refuse_numpy(path, bytes);
+  auto layout = llmc_layout(bytes, path.string());
+  if (layout && options.kind == TokenKind::flat)
+    throw UserError(
+        {.place = fmt::format("{} at byte 0", path.string()),
+         .got = fmt::format("a header of llm.c, which says {} tokens of {}", layout->tokens, name_of(layout->type)),
+         .expected = "tokens without a header, as stated",
+         .hint = "leave data.format out: the header says the type"});
+  if (layout) return *layout;
   if (options.kind == TokenKind::llmc)
     throw UserError({.place = fmt::format("{} at byte 0", path.string()),
                      .got = "no magic number of llm.c",
@@ -82,6 +127,12 @@ TokenFile open_token_file(const fs::path& path, TokenFileOptions options) {
     file.index_ = index;
     return check_type(std::move(file));
   }
+  std::error_code failure;
+  if (!fs::exists(path, failure) && !failure)
+    throw UserError({.place = path.string(),
+                     .got = "file not found",
+                     .expected = "text, tokens, or a folder of text",
+                     .hint = dataset_download_hint(path.string())});
   MappedFile mapped(path);
   if (!options.kind && !options.type)
     if (auto complaint = complaint_about_kind(path)) throw UserError(*complaint);

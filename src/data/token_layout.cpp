@@ -107,16 +107,18 @@ TokenLayout flat_layout(int64_t file_bytes, TokenType type, std::string_view fil
   return {.kind = TokenKind::flat, .type = type, .first_byte = 0, .tokens = file_bytes / size};
 }
 
-bool looks_like_u32(std::span<const std::byte> bytes) {
-  constexpr size_t kFewest = 64, kMost = 8192;  // values looked at
+bool looks_like_u32(std::span<const std::byte> bytes, size_t most) {
+  constexpr size_t kFewest = 64;
+  constexpr uint16_t kTiny = 64;  // upper halves of ids below 4 million
   if (bytes.size() % 4 != 0 || bytes.size() < kFewest * 2) return false;
   uint16_t low = 0, high = 0;  // the largest of the even and of the odd values
-  for (size_t i = 0; i < std::min(bytes.size() / 2, kMost); i += 2) {
+  for (size_t i = 0; i < std::min(bytes.size() / 2, most); i += 2) {
     low = std::max(low, load_le<uint16_t>(bytes.data() + i * 2));
     high = std::max(high, load_le<uint16_t>(bytes.data() + i * 2 + 2));
+    if (high >= kTiny) return false;  // so that most files are known by their first tokens
   }
   // The upper halves of u32 ids are tiny; two neighbouring u16 ids come from the same distribution.
-  return (high == 0 && low > 0) || (high < 64 && low >= 4096);
+  return high == 0 ? low > 0 : low >= 4096;
 }
 
 std::optional<TokenLayout> llmc_layout(std::span<const std::byte> bytes, std::string_view file) {

@@ -38,8 +38,9 @@ struct TokenLayout {
 
 TokenLayout flat_layout(int64_t file_bytes, TokenType type, std::string_view file);
 
-// Whether 4-byte ids are likely to lie in what would be read as u16: a headerless file cannot say so itself.
-bool looks_like_u32(std::span<const std::byte> bytes);
+// Whether 4-byte ids are likely to lie in what would be read as u16: a headerless file cannot say so itself. `most` is
+// how many values are looked at.
+bool looks_like_u32(std::span<const std::byte> bytes, size_t most = 8192);
 
 // nullopt when the file does not begin with a magic number of llm.c.
 std::optional<TokenLayout> llmc_layout(std::span<const std::byte> bytes, std::string_view file);

@@ -22,6 +22,12 @@ std::string train_on(const ScratchPlace& place, const std::string& data, const s
   return tiny_train(place, fmt::format("data.train={} model.vocab=512 data.tokenizer_vocab=300 {}", data, extra));
 }
 
+fs::path token_cache_in(const ScratchPlace& place) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(place.path() / "cache"))
+    if (entry.is_directory()) return entry.path();
+  return {};
+}
+
 TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
   ScratchPlace place("kinds");
   write_text(place / "empty.txt", "");
@@ -37,6 +43,36 @@ TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
   write_text(place / "lines.json", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
   expect_refusal(run_command(train_on(place, place / "lines.json")), 2,
                  {"lines.json", "without an array", "data.format"});
+}
+
+// What is read by `train` is refused or left out in the same way by the verbs that read data themselves.
+TEST(Data, HiddenFilesAndOtherEncodingsAreSaidByEveryVerb) {
+  ScratchPlace place("hidden");
+  std::filesystem::create_directories(place.path() / "set/.ipynb_checkpoints");
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += fmt::format("Sentence {} of a text.<|endoftext|>", i);
+  write_text(place / "set/a.txt", text);
+  write_text(place / "set/.ipynb_checkpoints/a.txt", text);
+  write_text(place / "latin.txt", "Un caf\xe9 tr\xe8s fort.");
+  const std::string made = place / "tokenizer.json";
+  auto train_tokenizer = [&](const std::string& from) {
+    return run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", from, made));
+  };
+  auto tokenize = [&](const std::string& from) {
+    return run_command(
+        fmt::format("data tokenize {} --tokenizer {} --out {} --threads 1", from, made, place / "made.bin"));
+  };
+  constexpr const char* kHidden = "1 hidden file is left out: ";
+  expect_refusal(train_tokenizer(place / "set"), 0, {kHidden});
+  expect_refusal(tokenize(place / "set"), 0, {kHidden});
+  expect_refusal(run_command("data inspect " + (place / "set")), 0, {kHidden, "documents   400"});
+  EXPECT_NE(run_command("data inspect --json " + (place / "set")).output.find(kHidden), std::string::npos);
+  for (const Outcome& refused :
+       {train_tokenizer(place / "latin.txt"), tokenize(place / "latin.txt"),
+        run_command("data inspect " + (place / "latin.txt")),
+        run_command(train_on(place, place / "set", "data.validation=" + (place / "latin.txt"))),
+        run_command("new --from-text " + (place / "latin.txt") + " --out " + (place / "new.toml"))})
+    expect_refusal(refused, 2, {"latin.txt", "not UTF-8 (likely ISO-8859-1)", "iconv -f ISO-8859-1"});
 }
 
 TEST(Data, TablesAreReadByEveryVerb) {
@@ -123,7 +159,7 @@ TEST(Data, ADamagedTokenCacheIsMadeAgain) {
   ScratchPlace place("cache");
   std::string train = tiny_train(place, "train.steps=1 train.eval_every=0 checkpoint.at_end=false");
   ASSERT_EQ(run_command(train).code, 0);
-  fs::path cache = fs::directory_iterator(place.path() / "cache")->path();
+  fs::path cache = token_cache_in(place);
   fs::resize_file(cache / "train.bin", 2000);
   expect_refusal(run_command(train), 0,
                  {"token cache", "is damaged: train.bin has 2000 bytes, expected", "tokenizing again",
@@ -140,7 +176,7 @@ TEST(Data, InspectReadsATokenCache) {
                                  "train.steps=1 batch.seq=8 train.eval_every=0 data.on_error=skip"))
                 .code,
             0);
-  std::string cache = fs::directory_iterator(place.path() / "cache")->path().string();
+  std::string cache = token_cache_in(place).string();
   expect_refusal(
       run_command("data inspect " + cache), 0,
       {"token cache", "train.bin", "documents   2", "text.jsonl", "1 document could not be read", "some words"});

@@ -40,7 +40,7 @@ TEST(Verbs, TrainThenGenerate) {
   EXPECT_NE(run_command(hot).output.find("--max-tokens reached"), std::string::npos);
   EXPECT_EQ(run_command(hot + letters).output.find("--max-tokens reached"), std::string::npos);
   for (const char* wrong : {"--top-p 0", "--top-p 1.1", "--temperature -1", "--top-k -1", "--samples 0",
-                            "--max-tokens -1", "--stop nosuchtoken"})
+                            "--max-tokens -1", "--stop nosuchtoken", "--prompt \"$(printf '\\377')\""})
     EXPECT_EQ(run_command(generate + " " + wrong).code, 2) << wrong;
 
   // A NaN in the last weight of the file: no text, and no training from it.

@@ -441,9 +441,14 @@ TEST_F(FromDirectory, WeightsDecideTheShape) {
 TEST_F(FromDirectory, Unreadable) {
   std::string file = (dir_ / "config.json").string();
   EXPECT_EQ(complaint_about({from()}, ""),
-            "command line: " + from() + ": file not found: " + file +
-                "; expected a Hugging Face model directory\n"
-                "  hint: models are not downloaded: fetch it first (hf download NAME --local-dir DIR)");
+            "command line: " + from() + ": file not found: " + file + "; expected a Hugging Face model directory");
+  EXPECT_NE(complaint_about({"model.from=owner/name"}, "").find("(hf download owner/name --local-dir name)"),
+            std::string::npos);
+  std::ofstream(dir_ / "adapter_config.json") << R"({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})";
+  std::string adapter = complaint_about({from()}, "");
+  EXPECT_NE(adapter.find("an adapter (LORA) of owner/base, without that model's weights"), std::string::npos)
+      << adapter;
+  EXPECT_NE(adapter.find("merge_and_unload"), std::string::npos) << adapter;
   write("{\"model_type\": \"mamba\"}");
   EXPECT_EQ(complaint_about({from()}, ""),
             file + " model_type: \"mamba\" is not supported; expected one of " + all_hf_types());

@@ -45,13 +45,28 @@ std::string complaint_about(const fs::path& path, const TextOptions& options = {
   return complaint_of([&] { read_all({path}, options); });
 }
 
-TEST(PlainText, IsCutAtSeparatorsAndTheirLineBreaks) {
+TEST(PlainText, IsCutAtSeparatorsAndKeepsEveryByteBetween) {
   ScratchFolder folder;
   auto path = folder.write("a.txt",
                            "one\ntwo\n<|endoftext|>\nthree\n\n<|endoftext|>four<|endoftext|>\r\nfive\r\n"
                            "<|endoftext|>\n<|endoftext|>six\n");
-  // Only the line break next to a separator goes with it; the file's own last one stays.
-  EXPECT_EQ(read_all({path}), (Documents{"one\ntwo", "three\n", "four", "five", "six\n"}));
+  // What has line breaks only is no document.
+  EXPECT_EQ(read_all({path}), (Documents{"one\ntwo\n", "\nthree\n\n", "four", "\r\nfive\r\n", "six\n"}));
+  EXPECT_EQ(read_all({folder.write("b.txt", "one<|endoftext|>\n  two\n<|endoftext|>\n")}),
+            (Documents{"one", "\n  two\n"}));
+}
+
+// The documents with the separators between them are the file.
+TEST(PlainText, NoByteIsLost) {
+  ScratchFolder folder;
+  const std::string end = "<|endoftext|>";
+  for (const char* gap : {"", "\n", "\r\n", "\n\n", " ", "\n \n"}) {
+    std::string whole, joined;
+    for (int i = 0; i < 4; ++i) whole += fmt::format("{}text {}{}{}", gap, i, gap, i < 3 ? end : "");
+    for (const std::string& document : read_all({folder.write("a.txt", whole)}))
+      joined += (joined.empty() ? "" : end) + document;
+    EXPECT_EQ(joined, whole) << testing::PrintToString(gap);
+  }
 }
 
 TEST(PlainText, OtherSeparators) {
@@ -59,7 +74,7 @@ TEST(PlainText, OtherSeparators) {
   auto path = folder.write("a.txt", "one\nstill one\n\ntwo\n\n\nthree");
   EXPECT_EQ(read_all({path}), (Documents{"one\nstill one\n\ntwo\n\n\nthree"}));
   EXPECT_EQ(read_all({path}, {.separator = ""}), (Documents{"one\nstill one\n\ntwo\n\n\nthree"}));
-  EXPECT_EQ(read_all({path}, {.separator = "\n\n"}), (Documents{"one\nstill one", "two", "three"}));
+  EXPECT_EQ(read_all({path}, {.separator = "\n\n"}), (Documents{"one\nstill one", "two", "\nthree"}));
 }
 
 // Documents of many sizes, so that separators fall across the edges of what is read at once.
@@ -189,6 +204,33 @@ TEST(Files, FoldersAreReadSortedAndOtherFilesLeft) {
   folder.write("set/readme.md", "not data");
   auto extra = folder.write("0.txt", "last");
   EXPECT_EQ(read_all({folder / "set", extra}), (Documents{"z", "b", "c", "last"}));
+}
+
+TEST(Files, HiddenOnesOfAFolderAreLeftOutAndNamed) {
+  ScratchFolder folder;
+  folder.write("set/a.txt", "a");
+  folder.write("set/b/c.txt", "c");
+  folder.write("set/.hidden.txt", "no");
+  folder.write("set/.ipynb_checkpoints/a-checkpoint.txt", "no");
+  folder.write("set/b/.git/deep/d.txt", "no");
+  folder.write("set/d.txt", "d");
+  folder.write("set/.gitattributes", "no text file");
+  EXPECT_EQ(read_all({folder / "set"}), (Documents{"a", "c", "d"}));
+  std::vector<fs::path> set{folder / "set"};
+  EXPECT_TRUE(says(list_text_files(set, nullptr).hidden_text(),
+                   {"3 hidden files are left out: ", ".hidden.txt", ".ipynb_checkpoints/a-checkpoint.txt", "d.txt"}));
+  EXPECT_EQ(read_all({folder / "set/.hidden.txt"}), (Documents{"no"}));  // named itself
+  EXPECT_EQ(read_all({folder / "set/.ipynb_checkpoints"}), (Documents{"no"}));
+  folder.write("only/.a.txt", "no");
+  EXPECT_TRUE(says(complaint_about(folder / "only"), {"no text file", "hidden files are left out", "name the file"}));
+}
+
+TEST(Files, NamesOfTheHubAreToldFromFiles) {
+  for (const char* name : {"wikitext", "roneneldan/TinyStories"})
+    EXPECT_TRUE(says(complaint_about(name), {"file not found", "nothing is downloaded",
+                                             fmt::format("hf download {} --repo-type dataset", name)}));
+  EXPECT_EQ(complaint_about("nowhere.txt").find("downloaded"), std::string::npos);
+  EXPECT_TRUE(says(complaint_of([] { open_token_file("wikitext"); }), {"file not found", "nothing is downloaded"}));
 }
 
 TEST(Files, WhatCannotBeTextIsRefused) {

@@ -57,7 +57,7 @@ TEST(FlatTokens, WhatCannotBeTokensIsRefused) {
   ScratchFolder folder;
   EXPECT_TRUE(says(complaint_about(folder / "nowhere.bin"), {"nowhere.bin", "file not found"}));
   EXPECT_TRUE(says(complaint_about(folder.write("odd.bin", "abc")), {"odd.bin at byte 2", "3 bytes", "multiple of 2"}));
-  EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "unrecognised file type", ".u32"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "the name does not say", ".u32"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.data", raw<int32_t>({1, 2, -1})), {.type = TokenType::i32}),
                    {"n.data at byte 8 (token 2)", "is not a token id"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.u32", raw<uint32_t>({1, 0x80000000}))),
@@ -79,6 +79,52 @@ TEST(FlatTokens, U32UnderTheNameOfU16IsNoticed) {
   EXPECT_TRUE(says(complaint_about(folder.write("wide.bin", wide)), {"wide.bin", "looks like u32"}));
   EXPECT_EQ(complaint_about(folder / "wide.bin", {.type = TokenType::u32}), "");
   EXPECT_EQ(complaint_about(folder.write("narrow.bin", narrow)), "");
+
+  // Stated, too; and nothing is said about u16 that is u16.
+  constexpr TokenFileOptions kStated{TokenKind::flat, TokenType::u16};
+  for (const char* name : {"small.bin", "wide.bin"})
+    EXPECT_TRUE(says(complaint_about(folder / name, kStated), {name, "as in a file of u32", "tokens-u32"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("small.u16", small)), {"small.u16", "as in a file of u32"}));
+  EXPECT_EQ(complaint_about(folder / "narrow.bin", kStated), "");
+  std::string zeros(4096, '\0'), counted, bytes;
+  for (uint32_t i = 0; i < 5000; ++i) {
+    counted += raw<uint16_t>({static_cast<uint16_t>(i % 50)});
+    bytes += raw<uint16_t>({static_cast<uint16_t>((i * 2654435761u) >> 24)});
+  }
+  for (const std::string& good : {zeros, counted, bytes})
+    EXPECT_EQ(complaint_about(folder.write("good.bin", good), kStated), "");
+}
+
+// A file of text whose name says nothing.
+TEST(FlatTokens, TextWithoutAnExtensionIsRecognised) {
+  ScratchFolder folder;
+  EXPECT_TRUE(says(complaint_about(folder.write("corpus", "A plain text, with \xc3\xa4.\n")),
+                   {"corpus", "looks like text", ".txt", ".jsonl", "data.format = \"text\""}));
+  EXPECT_TRUE(says(complaint_about(folder.write("lines", "{\"text\": \"a\"}\n")),
+                   {"lines", "looks like JSON lines", "data.format = \"jsonl\""}));
+  EXPECT_TRUE(says(complaint_about(folder.write("array", "[\n {\"text\": \"a\"}]\n")),
+                   {"array", "looks like an array of JSON", "name it .json"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("nothing", "")), {"nothing", "the file is empty"}));
+  // Cut within a character by the end of what is looked at.
+  EXPECT_TRUE(says(complaint_about(folder.write("long", std::string(4095, 'x') + "\xc3\xa4 and more")),
+                   {"long", "looks like text"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("ids", raw<uint16_t>({500, 50256, 7}))),
+                   {"ids", "does not say what kind of file this is; expected", ".txt", "\"tokens-u16\""}));
+}
+
+TEST(FlatTokens, WhatAHeaderOrAnIndexSaysIsNotOverruled) {
+  ScratchFolder folder;
+  constexpr TokenFileOptions kStated{TokenKind::flat, TokenType::u16};
+  std::string header = raw<int32_t>({20240520, 1, 2});
+  header.resize(1024);
+  EXPECT_TRUE(says(complaint_about(folder.write("a.bin", header + raw<uint16_t>({1, 2})), kStated),
+                   {"a.bin at byte 0", "a header of llm.c", "leave data.format out"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("n.npy", "\x93NUMPY" + std::string(122, ' ')), kStated),
+                   {"n.npy at byte 0", "a NumPy array", "tofile"}));
+  TokenWriter writer(folder / "m", {TokenKind::megatron, TokenType::i32});
+  writer.append_document(std::vector<int32_t>{70000, 5, 9});
+  writer.finish();
+  EXPECT_TRUE(says(complaint_about(folder / "m.bin", kStated), {"m.bin", "m.idx says that its tokens are i32"}));
 }
 
 TEST(FlatTokens, VocabularyIsCheckedWithThePlace) {

@@ -24,8 +24,10 @@ std::string opened(const RunConfig& run, CacheCheck check = CacheCheck::contents
   return lines;
 }
 
-fs::path only_entry_of(const fs::path& directory) {
-  return fs::directory_iterator(directory)->path();
+fs::path only_cache_in(const fs::path& directory) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    if (entry.is_directory()) return entry.path();
+  return {};
 }
 
 bool contains(const std::string& whole, const std::string& part) {
@@ -37,7 +39,7 @@ TEST(TokenCache, DamageIsFoundAndMended) {
   RunConfig run = scratch.config("tiny-llama.toml", {});
   EXPECT_TRUE(contains(opened(run), "tokenizing the training data"));
   EXPECT_EQ(opened(run), "");
-  const fs::path cache = only_entry_of(scratch.root() / "cache"), tokens = cache / "train.bin";
+  const fs::path cache = only_cache_in(scratch.root() / "cache"), tokens = cache / "train.bin";
   const std::string whole = read_file(tokens);
 
   auto expect_mended = [&](const std::string& damage) {
@@ -87,8 +89,8 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
       "train.eval_every=2",
       "train.eval_sequences=3"};
   TrainResult one = scratch.run("one", settings, file);
-  TokenFile tokens = open_token_file(only_entry_of(scratch.root() / "cache") / "train.bin");
-  Tokenizer tokenizer = Tokenizer::load(only_entry_of(scratch.root() / "cache") / "tokenizer.json");
+  TokenFile tokens = open_token_file(only_cache_in(scratch.root() / "cache") / "train.bin");
+  Tokenizer tokenizer = Tokenizer::load(only_cache_in(scratch.root() / "cache") / "tokenizer.json");
   std::vector<int32_t> ids(static_cast<size_t>(tokens.token_count()));
   tokens.read(0, ids);
   const auto begin = static_cast<int32_t>(*tokenizer.bos_id()), end = static_cast<int32_t>(*tokenizer.eos_id());
@@ -102,6 +104,89 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
   TrainResult four = scratch.run("four", settings, file);
   EXPECT_NEAR(four.loss, one.loss, 1e-5 * one.loss);
   EXPECT_NEAR(*four.validation_loss, *one.validation_loss, 1e-5 * one.loss);
+}
+
+// A text file whose bytes change where its size and time do not is damaged: what is read again is not other text.
+TEST(TokenCache, ASourceThatIsReadAgainIsHeldToItsHash) {
+  ScratchRun scratch("source-hash");
+  const fs::path text = scratch.root() / "text.parquet";
+  fs::copy_file(fs::path(checkout::kSources) / "tests/fixtures/tables/v1_none.parquet", text);
+  const fs::file_time_type time = fs::last_write_time(text);
+  auto config = [&](int tokens) {
+    return scratch.config("tiny-llama.toml", {fmt::format("data.train={}", text.string()), "model.vocab=512",
+                                              fmt::format("data.tokenizer_vocab={}", tokens)});
+  };
+  RunConfig run = config(300);
+  EXPECT_TRUE(contains(opened(run), "tokenizing the training data"));
+  const fs::path first = only_cache_in(scratch.root() / "cache");
+
+  const std::string whole = read_file(text);
+  std::string damaged = whole;
+  const size_t at = damaged.find("The first text.");
+  ASSERT_NE(at, std::string::npos);
+  damaged[at] ^= 1;
+  auto write = [&](const std::string& content, fs::file_time_type when) {
+    std::ofstream(text, std::ios::binary) << content;
+    fs::last_write_time(text, when);
+  };
+  auto refusal = [&](const RunConfig& config) -> std::string {
+    try {
+      return opened(config);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  };
+  write(damaged, time);
+  EXPECT_EQ(opened(run), "");  // what was made of the whole file is there
+  // Another tokenizer, and a cache that is gone: both read the file again.
+  EXPECT_TRUE(contains(refusal(config(290)), "text.parquet: its content has changed"));
+  fs::remove_all(first);
+  EXPECT_TRUE(contains(refusal(run), "text.parquet: its content has changed"));
+  write(whole, time);
+  EXPECT_TRUE(contains(opened(run), "tokenizing the training data"));
+  // Changed on purpose: another time, another cache. The same content is the same cache, whatever its time.
+  write(damaged, time + std::chrono::hours(1));
+  EXPECT_TRUE(contains(opened(run), "tokenizing the training data"));
+  write(whole, time + std::chrono::hours(2));
+  EXPECT_EQ(opened(run), "");
+}
+
+TEST(TokenCache, HiddenFilesAreNamed) {
+  ScratchRun scratch("hidden");
+  const fs::path set = scratch.root() / "set";
+  fs::create_directories(set / ".ipynb_checkpoints");
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += fmt::format("Sentence {} of a text.<|endoftext|>", i);
+  std::ofstream(set / "a.txt") << text;
+  std::ofstream(set / ".ipynb_checkpoints/a.txt") << text;
+  RunConfig run = scratch.config(
+      "tiny-llama.toml", {fmt::format("data.train={}", set.string()), "model.vocab=512", "data.tokenizer_vocab=300"});
+  EXPECT_TRUE(contains(opened(run), "1 hidden file is left out: "));
+}
+
+// A part of the data that holds no sample is said to be that part.
+TEST(TokenCache, TooFewTokensNameThePart) {
+  ScratchRun scratch("few");
+  std::ofstream(scratch.root() / "a.u16", std::ios::binary) << std::string(2000, '\1');
+  auto refusal = [&](std::vector<std::string> more) -> std::string {
+    more.insert(more.end(), {fmt::format("data.train={}", (scratch.root() / "a.u16").string()), "model.vocab=512"});
+    try {
+      scratch.run("run", more);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::string held = refusal({"batch.seq=100"});
+  EXPECT_TRUE(contains(held, "data.validation_fraction = 0.05 holds 50 of 1,000 tokens out for validation")) << held;
+  EXPECT_TRUE(contains(held, "at least 101")) << held;
+  EXPECT_TRUE(contains(held, "raise data.validation_fraction")) << held;
+  std::ofstream(scratch.root() / "few.u16", std::ios::binary) << std::string(100, '\1');
+  std::string given =
+      refusal({"batch.seq=100", fmt::format("data.validation={}", (scratch.root() / "few.u16").string())});
+  EXPECT_TRUE(contains(given, "few.u16: the validation data has 50 tokens; expected at least 101")) << given;
+  std::string train = refusal({"batch.seq=990", "data.validation_fraction=0.5"});
+  EXPECT_TRUE(contains(train, "500 of 1,000 tokens are left to train on")) << train;
 }
 
 TEST(TokenCache, NothingToTrainOnIsNamed) {

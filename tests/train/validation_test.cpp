@@ -22,7 +22,7 @@ fs::path numbered_documents(const ScratchRun& scratch, int count) {
   std::string text;
   for (int i = 0; i < count; ++i) {
     for (int word = 0; word < 12; ++word) text += fmt::format("w{} ", i);
-    text += "<|endoftext|>\n";
+    text += "<|endoftext|>";
   }
   fs::path path = scratch.root() / "text.txt";
   std::ofstream(path) << text;

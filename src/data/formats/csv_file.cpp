@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 #include "data/formats/missing_column.h"
-#include "data/formats/require_utf8.h"
+#include "data/formats/open_text.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
@@ -35,7 +36,12 @@ std::optional<std::string_view> CsvFile::next() {
                               .got = fmt::format("the row has {} fields", fields_),
                               .expected = fmt::format("{}, as the header has", columns_.size()),
                               .hint = "a field that holds separators or line breaks stands in quotes."});
-  return require_utf8(text_, [&] { return place(); });
+  if (auto broken = find_broken_utf8(text_))
+    throw UnreadableDocument({.place = place(),
+                              .got = not_utf8(*broken),
+                              .expected = "text in UTF-8",
+                              .hint = conversion_hint(options_.name, broken->encoding)});
+  return text_;
 }
 
 void CsvFile::read_header() {
@@ -117,11 +123,10 @@ namespace {
 
 template <char separator>
 std::unique_ptr<DocumentFile> open_csv(const std::filesystem::path& path, const TextOptions& options) {
-  return std::make_unique<CsvFile>(open_stream(path, compression_of(path)),
-                                   CsvOptions{.name = path.string(),
-                                              .column = options.text_key,
-                                              .separator = separator,
-                                              .max_document_bytes = options.max_document_bytes});
+  return std::make_unique<CsvFile>(open_text(path), CsvOptions{.name = path.string(),
+                                                               .column = options.text_key,
+                                                               .separator = separator,
+                                                               .max_document_bytes = options.max_document_bytes});
 }
 
 constexpr std::array<std::string_view, 1> kCsvExtensions{".csv"}, kTsvExtensions{".tsv"};

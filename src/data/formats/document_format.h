@@ -18,8 +18,8 @@ struct DocumentFormat;
 
 struct TextOptions {
   const DocumentFormat* format = nullptr;  // nullptr: as the file's name says
-  // Plain text is cut wherever this stands, together with one line break on either side of it. Empty: a file is a
-  // document. A blank line between documents is "\n\n".
+  // Plain text is cut wherever this stands; every byte between belongs to a document. Empty: a file is a document. A
+  // blank line between documents is "\n\n".
   std::string separator = "<|endoftext|>";
   std::string text_key = "text";  // of an object, or the column of a table
   int64_t max_document_bytes = int64_t{1} << 30;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "data/formats/open_text.h"
 #include "data/json_scanner.h"
 
 namespace sextant {
@@ -202,13 +203,13 @@ constexpr std::array<std::string_view, 1> kJsonArrayExtensions{".json"};
 }  // namespace
 
 // Folders of data hold .json files that describe it (dataset_info.json, state.json of Hugging Face's save_to_disk).
-extern const DocumentFormat kJsonArray{.name = "JSON array",
-                                       .extensions = kJsonArrayExtensions,
-                                       .unit = DocumentUnit::element,
-                                       .in_folders = InFolders::left,
-                                       .open = [](const std::filesystem::path& path, const TextOptions& options) {
-                                         return std::unique_ptr<DocumentFile>(std::make_unique<JsonArrayFile>(
-                                             open_stream(path, compression_of(path)), path.string(), options));
-                                       }};
+extern const DocumentFormat kJsonArray{
+    .name = "JSON array",
+    .extensions = kJsonArrayExtensions,
+    .unit = DocumentUnit::element,
+    .in_folders = InFolders::left,
+    .open = [](const std::filesystem::path& path, const TextOptions& options) {
+      return std::unique_ptr<DocumentFile>(std::make_unique<JsonArrayFile>(open_text(path), path.string(), options));
+    }};
 
 }  // namespace sextant

@@ -4,8 +4,10 @@
 #include <array>
 
 #include "data/formats/document_format.h"
+#include "data/formats/open_text.h"
 #include "data/jsonl.h"
 #include "data/record_reader.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
@@ -14,13 +16,12 @@ namespace {
 class JsonLinesFile : public DocumentFile {
  public:
   JsonLinesFile(const std::filesystem::path& path, const TextOptions& options)
-      : name_(path.string()),
-        lines_(open_stream(path, compression_of(path)), "\n", options.max_document_bytes),
-        json_(options.text_key) {}
+      : name_(path.string()), lines_(open_text(path), "\n", options.max_document_bytes), json_(options.text_key) {}
 
   std::optional<std::string_view> next() override {
     auto line = lines_.next();
     if (!line) return std::nullopt;
+    if (lines_.number() == 1 && line->starts_with(kUtf8Mark)) line->remove_prefix(kUtf8Mark.size());
     if (line->find_first_not_of(" \t\r\n") == std::string_view::npos) return std::string_view();
     try {
       return json_.parse(*line, {.file = name_, .number = lines_.number()});

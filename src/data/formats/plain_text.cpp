@@ -4,43 +4,32 @@
 #include <array>
 
 #include "data/formats/document_format.h"
-#include "data/formats/require_utf8.h"
+#include "data/formats/open_text.h"
 #include "data/record_reader.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
 namespace {
 
-void drop_break_at_front(std::string_view& text) {
-  if (text.starts_with("\r\n")) {
-    text.remove_prefix(2);
-  } else if (text.starts_with('\n')) {
-    text.remove_prefix(1);
-  }
-}
-
-void drop_break_at_back(std::string_view& text) {
-  if (text.ends_with("\r\n")) {
-    text.remove_suffix(2);
-  } else if (text.ends_with('\n')) {
-    text.remove_suffix(1);
-  }
+// An empty line is no document, and neither is the end of the line of a separator that ends a file.
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of("\r\n") == std::string_view::npos;
 }
 
 class PlainTextFile : public DocumentFile {
  public:
   PlainTextFile(const std::filesystem::path& path, const TextOptions& options)
-      : name_(path.string()),
-        records_(open_stream(path, compression_of(path)), options.separator, options.max_document_bytes),
-        on_error_(options.on_error) {}
+      : name_(path.string()), records_(open_text(path), options.separator, options.max_document_bytes) {}
 
   std::optional<std::string_view> next() override {
     auto record = records_.next();
     if (!record) return std::nullopt;
-    // Tokenizers mend broken UTF-8 of plain text; it is a reason to leave a document out, but none to stop.
-    if (on_error_ == OnError::skip) require_utf8(*record, [&] { return place(); });
-    if (records_.number() > 1) drop_break_at_front(*record);
-    if (records_.ended_by_separator()) drop_break_at_back(*record);
+    if (auto broken = find_broken_utf8(*record))
+      throw UnreadableDocument(complaint_about_encoding(
+          name_, place(), records_.offset() + static_cast<int64_t>(broken->at), broken->encoding));
+    if (records_.offset() == 0 && record->starts_with(kUtf8Mark)) record->remove_prefix(kUtf8Mark.size());
+    if (is_blank(*record)) return std::string_view();
     return record;
   }
 
@@ -52,7 +41,6 @@ class PlainTextFile : public DocumentFile {
  private:
   std::string name_;
   RecordReader records_;
-  OnError on_error_;
 };
 
 constexpr std::array<std::string_view, 1> kPlainTextExtensions{".txt"};

@@ -5,15 +5,15 @@
 #include <string_view>
 
 #include "data/formats/document_file.h"
-#include "text/unicode/unicode_utf8.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
 // `place` gives the text's place, where it is asked for.
 template <class Place>
 std::string_view require_utf8(std::string_view text, const Place& place) {
-  if (!is_valid_utf8(text))
-    throw UnreadableDocument({.place = place(), .got = "the text is not UTF-8", .expected = "text in UTF-8"});
+  if (auto broken = find_broken_utf8(text))
+    throw UnreadableDocument({.place = place(), .got = not_utf8(*broken), .expected = "text in UTF-8"});
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/decompress.h"
+#include "data/text_encoding.h"
 
 namespace sextant {
 
@@ -19,8 +20,8 @@ class StreamCharacters {
 
   explicit StreamCharacters(std::unique_ptr<ByteStream> stream)
       : stream_(std::move(stream)), buffer_(size_t{256} << 10) {
-    if (peek() != 0xEF) return;  // a byte order mark, which some editors put first
-    if (std::string_view(buffer_.data(), end_).starts_with("\xEF\xBB\xBF")) at_ = 3;
+    if (peek() != 0xEF) return;
+    if (std::string_view(buffer_.data(), end_).starts_with(kUtf8Mark)) at_ = kUtf8Mark.size();
   }
 
   int peek() {

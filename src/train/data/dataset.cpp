@@ -11,6 +11,7 @@
 #include "config/resolve.h"
 #include "data/document_split.h"
 #include "run/tokenizer_choice.h"
+#include "train/data/sample_check.h"
 #include "train/data/token_cache.h"
 
 namespace sextant {
@@ -153,10 +154,16 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
         {.place = run.place_of("model.vocab"),
          .got = fmt::format("the tokenizer has {} ids, the model {}", data.tokenizer->vocab_size(), spec.vocab),
          .expected = "a vocabulary at least as large as the tokenizer's"});
+  // Rows of no token cost memory and time: most often a preset's own vocabulary beside a tokenizer trained here.
+  if (data.tokenizer && data.tokenizer->vocab_size() * 2 < static_cast<size_t>(spec.vocab))
+    say(fmt::format("the tokenizer has {} ids, the model {} rows of vocabulary: the rest is of no token (model.vocab)",
+                    human_count(static_cast<int64_t>(data.tokenizer->vocab_size())), human_count(spec.vocab)));
   std::vector<SampleSource> train = sources_of(data.train, run.data.weights), validation = sources_of(data.validation);
   if (validation.empty() && run.data.holds_out_part())
     validation = ValidationSplit(run, data.tokenizer.get(), say).take_from(train);
 
+  require_training_samples(run, train);
+  require_validation_samples(run, validation);
   SamplerOptions options{.seq = run.batch.seq, .vocab = spec.vocab, .seed = static_cast<uint64_t>(run.train.seed)};
   if (!run.data.weights.empty()) options.mix_period = Blend::exact_period(run.data.weights);
   int64_t train_tokens = tokens_in(train), validation_tokens = tokens_in(validation);

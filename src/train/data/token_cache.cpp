@@ -15,6 +15,7 @@
 #include "text/bpe/bpe_trainer.h"
 #include "text/stated_eos.h"
 #include "text/tokenizer_files.h"
+#include "train/data/source_hashes.h"
 
 namespace sextant {
 
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kCacheVersion = "4";  // raise it when what is written changes
+constexpr std::string_view kCacheVersion = "5";  // raise it when what is written changes
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
@@ -112,7 +113,28 @@ void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
   require_end_of_text(tokenizer, path ? path->string() : run.place_of("data.tokenizer"), "data.end_of_text");
 }
 
-std::string cache_key(const RunConfig& run) {
+// The text files of a run, with what they hold; none of the built-in stories.
+struct TextSources {
+  TextFiles files;
+  std::string key;
+};
+
+TextSources text_sources(const RunConfig& run, SourceHashes& hashes) {
+  TextSources sources;
+  if (is_stories(run.data.train)) return sources;
+  for (const auto* names : {&run.data.train, &run.data.validation}) {
+    sources.key += "|";
+    if (names->empty()) continue;
+    TextFiles found = list_text_files(as_paths(*names), text_options(run).format);
+    for (const fs::path& file : found.files)
+      sources.key += fmt::format("{}:{}:{};", fs::absolute(file).string(), fs::file_size(file), hashes.of(file));
+    sources.files.files.insert(sources.files.files.end(), found.files.begin(), found.files.end());
+    sources.files.hidden.insert(sources.files.hidden.end(), found.hidden.begin(), found.hidden.end());
+  }
+  return sources;
+}
+
+std::string cache_key(const RunConfig& run, const TextSources& sources) {
   std::string text =
       fmt::format("{}|{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key, run.data.on_error,
                   run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
@@ -120,15 +142,7 @@ std::string cache_key(const RunConfig& run) {
   text += end_of_text_key(run);
   if (!run.data.weights.empty()) text += "|apart";
   if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
-  for (const auto* names : {&run.data.train, &run.data.validation}) {
-    text += "|";
-    if (names->empty()) continue;
-    for (const fs::path& file : list_text_files(as_paths(*names), text_options(run).format)) {
-      auto when = fs::last_write_time(file).time_since_epoch().count();
-      text += fmt::format("{}:{}:{};", fs::absolute(file).string(), fs::file_size(file), when);
-    }
-  }
-  return fmt::format("text-{:016x}", hash64(text));
+  return fmt::format("text-{:016x}", hash64(text + sources.key));
 }
 
 Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts,
@@ -202,13 +216,22 @@ TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::f
                             CacheCheck check) {
   if (!has_text(run)) return open_token_files(run, say);
   require_tokenizer_of_model(run);
-  fs::path place = fs::path(run.data.cache) / cache_key(run);
-  if (!fs::exists(place)) {
+  SourceHashes hashes(run.data.cache);
+  const TextSources sources = text_sources(run, hashes);
+  if (!sources.files.hidden.empty()) say(sources.files.hidden_text());
+  fs::path place = fs::path(run.data.cache) / cache_key(run, sources);
+  auto fill = [&] {
+    hashes.require_unchanged(sources.files.files);
     fill_cache(run, place, team, say);
+  };
+  if (!fs::exists(place)) {
+    fill();
   } else if (auto damage = damage_of_cache(place, check)) {
     say(fmt::format("token cache {} is damaged: {}; tokenizing again", place.string(), *damage));
-    fill_cache(run, place, team, say);
+    fill();
   }
+  if (std::string failure = hashes.remember(); !failure.empty())
+    say(fmt::format("the hashes of the text files cannot be kept, they are read at every start: {}", failure));
   TokenizedData data;
   Tokenizer tokenizer = Tokenizer::load(find_tokenizer(place).value_or(place / kTokenizerFile));
   settle_end_of_text(run, tokenizer);

@@ -1,5 +1,5 @@
 // Text to token files, once. The cache directory of a run holds, under a key of everything that decides the content
-// (paths, sizes and times of the files, the tokenizer, its size), a tokenizer.json, the tokenized documents and a
+// (paths, sizes and hashes of the files, the tokenizer, its size), a tokenizer.json, the tokenized documents and a
 // manifest.
 #pragma once
 
