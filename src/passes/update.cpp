@@ -32,12 +32,23 @@ std::map<ValueId, std::set<int>> ranks_using(const Graph& graph, const UpdatePla
   return ranks;
 }
 
-// The block of the model in which each parameter is used.
+// The block of the model in which each parameter is used: by what is made of it, where quantized copies of stored shards
+// are made ahead of all blocks.
 std::map<ValueId, int> blocks_using(const Graph& graph) {
   std::map<ValueId, int> blocks;
+  std::map<ValueId, ValueId> copies;  // quantized, or in another layout, and of which parameter
   for (const Op& op : graph.ops)
-    for (ValueId id : op.inputs)
-      if (graph[id].kind == ValueKind::parameter) blocks.emplace(id, op.block);
+    for (ValueId id : op.inputs) {
+      auto copy = copies.find(id);
+      if (copy != copies.end()) id = copy->second;
+      if (graph[id].kind != ValueKind::parameter) continue;
+      auto [at, fresh] = blocks.emplace(id, op.block);
+      if (at->second < 0) at->second = op.block;
+      if (op.block >= 0) continue;
+      for (ValueId made : op.outputs)
+        if (op.def->layout_rule == LayoutRule::free || graph[made].kind == ValueKind::quantized)
+          copies.emplace(made, id);
+    }
   return blocks;
 }
 

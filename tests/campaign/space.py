@@ -95,7 +95,7 @@ OPTIMIZERS = {
     "adafactor": ({},),
     "muon": ({}, {"optimizer.adjust_lr": "match_rms_adamw"}),
 }
-RATES = {"adamw": 1e-3, "sgd": 0.05, "lion": 3e-4, "adafactor": 1e-2, "muon": 1e-3}
+RATES = {"adamw": 1e-3, "sgd": 0.01, "lion": 3e-4, "adafactor": 1e-2, "muon": 1e-3}
 
 # How often each precision is drawn.
 PRECISIONS = {"f32": 10, "bf16": 3, "fp16": 2, "fp8": 2, "fp8-block": 1}
@@ -123,8 +123,10 @@ class Configuration:
         return words_of({**self.same, **self.layout, "batch.microbatch": self.microbatch})
 
     def words_of_one_rank(self):
-        """The same step on one rank: what ranks of dp do at once it does at once, since losses of routers are means over that."""
-        return words_of({**self.same, "batch.microbatch": self.microbatch * self.dp})
+        """The same step on one rank: what ranks of dp, and both directions of dualpipe, do at once it does at once, since losses of
+        routers are means over that."""
+        directions = 2 if self.layout.get("pipeline.schedule") == "dualpipe" else 1
+        return words_of({**self.same, "batch.microbatch": self.microbatch * self.dp * directions})
 
     def axis(self, name):
         return self.layout.get(f"mesh.{name}", 1)

@@ -61,6 +61,7 @@ std::vector<MeshCase> gpt_oss_meshes() {
       {"dp2_tp2_ep2_sp", {"mesh.dp=2", "mesh.tp=2", "mesh.ep=2", "mesh.sequence_parallel=true"}},
       {"tp2_etp1_ep2_sp", {"mesh.tp=2", "mesh.etp=1", "mesh.ep=2", "mesh.sequence_parallel=true"}},
       {"cp2_dp2_ep4", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=4", "mesh.context=ulysses"}},
+      {"tp2_cp2_ulysses", {"mesh.tp=2", "mesh.cp=2", "mesh.context=ulysses"}},
       {"pp2_dp2_ep2_zero3", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "mesh.zero=3"}},
       {"tp4_etp2_ep2_tokens", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2", "mesh.expert_dispatch=tokens"}},
       {"dp4_ep2_zero3_full", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=3", "train.recompute=full"}},

@@ -112,6 +112,17 @@ TEST_P(TensorMeshes, SayWhatOneRankSays) {
     }
 }
 
+// ZeRO 3 gathers codes there, which are made of shards ahead of the blocks.
+TEST(TensorStatistics, HaveTheWeightsThatAreGatheredInFp8) {
+  ScratchRun scratch("measured-fp8-shards");
+  const TensorSettings common{"train.precision=fp8", "train.steps=1"};
+  scratch.run("one", tensor_settings(common));
+  scratch.run("mesh", tensor_settings({common[0], common[1], "mesh.dp=2", "mesh.zero=3"}));
+  Json one = statistics_lines(scratch, "one")[0], mesh = statistics_lines(scratch, "mesh")[0];
+  for (const char* field : {"weight_rms", "weight_max", "gradient_rms", "update_ratio"})
+    expect_near_lists(mesh[field], one[field], 0.05, field);
+}
+
 INSTANTIATE_TEST_SUITE_P(Train, TensorMeshes,
                          testing::Values(TensorMesh{"tp2", {"mesh.tp=2"}}, TensorMesh{"dp2", {"mesh.dp=2"}},
                                          TensorMesh{"pp2", {"mesh.pp=2"}}, TensorMesh{"cp2", {"mesh.cp=2"}},
