@@ -32,8 +32,8 @@ std::map<ValueId, std::set<int>> ranks_using(const Graph& graph, const UpdatePla
   return ranks;
 }
 
-// The block of the model in which each parameter is used: by what is made of it, where quantized copies of stored shards
-// are made ahead of all blocks.
+// The block of the model in which each parameter is used: by what is made of it, where quantized copies of stored
+// shards are made ahead of all blocks.
 std::map<ValueId, int> blocks_using(const Graph& graph) {
   std::map<ValueId, int> blocks;
   std::map<ValueId, ValueId> copies;  // quantized, or in another layout, and of which parameter

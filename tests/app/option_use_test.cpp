@@ -55,7 +55,7 @@ const VerbCase& plan_case() {
                 {{"--validate", published}, {"--search", ""}},
                 {{"--validate", published}, {"--calibrate", ""}},
                 {{"--validate", published}, {"--hold-out", ""}},
-                {{"--published", "megatron-2021-gpt-3b"}},
+                {{"--published", "playbook-3b-8"}},
                 {{"--published", "playbook-3b-8"}, {"--search", ""}, {"--only", "microbatch=1"}}},
       .samples = {{"config", config_path("tiny-gpt2.toml")},
                   {"overrides", "model.layers=1"},

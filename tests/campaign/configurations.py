@@ -206,7 +206,9 @@ class Configurations:
             off = distance(found[name], wanted[name])
             off /= max(update, tolerance.floor * largest * sizes[name]**0.5, 1e-6 * norm(wanted[name]), 1e-30)
             self.keep_farthest(drawn, "weights", off)
-            if not off <= tolerance.weight:
+            # Optimizers that divide by a mean of squares move each number by its sign: of few, rounding may turn most.
+            few = not tolerance.routing and sizes[name] < 64
+            if not off <= tolerance.weight * (1.5 if few else 1):
                 problems.append(f"  {name} is {off:.3g} of its last update ({update:.3g}) away from that of one rank")
         return problems
 

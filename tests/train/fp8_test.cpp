@@ -101,7 +101,7 @@ TEST(Fp8Training, LearnsAsWellAsWideTrainingDoes) {
   std::map<std::string, double> at_end;
   double first = 0;
   for (const char* precision : {"f32", "fp8", "fp8-block"}) {
-    scratch.run(precision, {"batch.microbatch=8", "train.steps=120", "train.eval_every=0",
+    scratch.run(precision, {"batch.microbatch=8", "train.steps=60", "train.eval_every=0",
                             std::string("train.precision=") + precision});
     std::vector<std::string> losses = scratch.losses(precision);
     first = loss_at(losses, 0);

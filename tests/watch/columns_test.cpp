@@ -76,7 +76,9 @@ TEST(RunColumnsTest, PlacesAndMeansStayFinite) {
   RunColumns columns = columns_of(lines);
   for (XAxis axis : {XAxis::seconds, XAxis::flops})
     for (size_t row = 0; row < columns.rows(); row += 500)
-      if (columns.has_axis(axis)) EXPECT_TRUE(std::isfinite(columns.x(axis, row))) << row;
+      if (columns.has_axis(axis)) {
+        EXPECT_TRUE(std::isfinite(columns.x(axis, row))) << row;
+      }
   const ListColumn* list = columns.list("loads");
   for (size_t i = 0; i < list->size(); ++i)
     for (size_t e = 0; e < list->width(); ++e) ASSERT_TRUE(std::isfinite(list->value(i, e))) << i << " " << e;
