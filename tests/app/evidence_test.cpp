@@ -171,8 +171,9 @@ TEST(Evidence, EverySentenceAboutSextantHasALine) {
   for (const auto& [statement, backing] : lines) EXPECT_TRUE(used.contains(statement)) << statement;
   // What the others do is read off them: each paragraph names its source.
   for (const std::string& paragraph : lines_of(paragraphs))
-    if (paragraph.starts_with("**") && !paragraph.starts_with("**Sextant**"))
+    if (paragraph.starts_with("**") && !paragraph.starts_with("**Sextant**")) {
       EXPECT_TRUE(paragraph.starts_with("**[")) << paragraph;
+    }
 }
 
 // "628 k tokens/s", "20.8 GiB", "1.15 ×", as they are rounded in the README.
