@@ -67,7 +67,8 @@ bool leaves_choice(const ModelDef& def, std::string_view option) {
 std::vector<std::string_view> options_of(const ModelDef& def) {
   std::vector<std::string_view> options;
   if (def.free_heads && !def.takes("latent")) options.emplace_back("kv_heads");
-  if (def.free_heads) options.emplace_back("head_dim");
+  if (def.free_heads && is_choice(def, "head_dim", *find_key("model.head_dim"), int64_t{32}))
+    options.emplace_back("head_dim");
   for (std::string_view option : def.options)
     if (leaves_choice(def, option)) options.push_back(option);
   return options;

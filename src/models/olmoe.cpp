@@ -25,7 +25,7 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   check_biases(spec, problems);
   if (spec.heads * spec.head_dim !=
       spec.hidden)  // the norms of q and k in transformers' class are as wide as the model
-    problems.push_back({{"head_dim", "heads", "hidden"},
+    problems.push_back({{"head_dim"},
                         fmt::format("{} heads of {} in a model of width {}", spec.heads, spec.head_dim, spec.hidden),
                         "head_dim = hidden / heads"});
 }

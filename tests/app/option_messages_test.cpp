@@ -80,8 +80,9 @@ TEST(OptionMessages, ABadValue) {
       for (const char* value : {"3x", "99999999999999999999999"}) {
         if (option.at("type").get<std::string>().starts_with("FLOAT") && std::string(value) != "3x") continue;
         const std::string shown = word ? fmt::format("'{}'", value) : value;
-        expect_refusal(run_command(fmt::format("{} {} {}", words, name, value)), 2,
-                       {fmt::format("sextant: {}: {} {}; expected {}\n", words, name, shown, expected)});
+        expect_refusal(
+            run_command(fmt::format("{} {} {}", words, name, value)), 2,
+            {fmt::format("sextant: {}: {} {}", words, name, shown), fmt::format("; expected {}\n", expected)});
         ++tried;
       }
     }
