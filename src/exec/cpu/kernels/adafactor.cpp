@@ -10,38 +10,37 @@ namespace sextant::cpu {
 
 namespace {
 
-// Which packed tensor a row of what this rank holds belongs to.
+// Which packed tensor a row of what this rank holds belongs to. There are two for each of hundreds of experts.
 class PackedRows {
  public:
-  PackedRows(const Attrs& attrs, const Tensor& tensor) : rows_(attrs.integers("packed")), tensor_(tensor) {}
+  PackedRows(const Attrs& attrs, const Tensor& tensor)
+      : rows_(attrs.integers("packed")), of_(static_cast<size_t>(tensor.shape[0])) {
+    std::vector<int64_t> ends;
+    for (int64_t rows : rows_) ends.push_back(rows + (ends.empty() ? 0 : ends.back()));
+    for (size_t local = 0; local < of_.size(); ++local) {
+      int64_t row = tensor.global_index(0, static_cast<int64_t>(local));
+      auto at = std::ranges::upper_bound(ends, row);
+      of_[local] = row < 0 || at == ends.end() ? -1 : at - ends.begin();
+    }
+  }
 
   // -1 in padding.
-  int64_t of(int64_t local_row) const {
-    int64_t row = tensor_.global_index(0, local_row);
-    if (row < 0) return -1;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      if (row < rows_[i]) return static_cast<int64_t>(i);
-      row -= rows_[i];
-    }
-    return -1;
-  }
+  int64_t of(int64_t local_row) const { return of_[static_cast<size_t>(local_row)]; }
   int64_t count() const { return static_cast<int64_t>(rows_.size()); }
   int64_t rows(int64_t packed) const { return rows_[static_cast<size_t>(packed)]; }
 
   // Adds up what each row left, in order.
   template <class T>
   void add_up(const double* of_rows, T* sums) const {
-    for (int64_t packed = 0; packed < count(); ++packed) {
-      double sum = 0;
-      for (int64_t row = 0; row < tensor_.shape[0]; ++row)
-        if (of(row) == packed) sum += of_rows[row];
-      sums[packed] = static_cast<T>(sum);
-    }
+    std::vector<double> all(rows_.size());
+    for (size_t row = 0; row < of_.size(); ++row)
+      if (of_[row] >= 0) all[static_cast<size_t>(of_[row])] += of_rows[row];
+    for (size_t packed = 0; packed < all.size(); ++packed) sums[packed] = static_cast<T>(all[packed]);
   }
 
  private:
   const std::vector<int64_t>& rows_;
-  const Tensor& tensor_;
+  std::vector<int64_t> of_;
 };
 
 template <class Body>
@@ -59,21 +58,22 @@ constexpr int64_t kColumnsPerTask = 64;
 
 // Each task has some columns of all rows, one below the other.
 template <class T>
-void add_columns(const KernelCall& call, const T* g, double scale, T* columns) {
-  PackedRows packed(call.attrs, call.in[1]);
+void add_columns(const KernelCall& call, const PackedRows& packed, const T* g, double scale, T* columns) {
   int64_t rows = call.in[1].shape[0], width = call.in[1].shape[1];
   for_blocks(call.team, width, kColumnsPerTask, [&](int64_t begin, int64_t end) {
-    for (int64_t of = 0; of < packed.count(); ++of) {
-      double sums[kColumnsPerTask] = {};
-      for (int64_t row = 0; row < rows; ++row) {
-        if (packed.of(row) != of) continue;
-        for (int64_t i = begin; i < end; ++i) {
-          double x = scale * static_cast<double>(g[row * width + i]);
-          sums[i - begin] += x * x;
-        }
+    std::vector<double> sums(static_cast<size_t>(packed.count() * kColumnsPerTask));
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t of = packed.of(row);
+      if (of < 0) continue;
+      double* of_row = sums.data() + of * kColumnsPerTask;
+      for (int64_t i = begin; i < end; ++i) {
+        double x = scale * static_cast<double>(g[row * width + i]);
+        of_row[i - begin] += x * x;
       }
-      for (int64_t i = begin; i < end; ++i) columns[of * width + i] = static_cast<T>(sums[i - begin]);
     }
+    for (int64_t of = 0; of < packed.count(); ++of)
+      for (int64_t i = begin; i < end; ++i)
+        columns[of * width + i] = static_cast<T>(sums[static_cast<size_t>(of * kColumnsPerTask + i - begin)]);
   });
 }
 
@@ -88,8 +88,9 @@ void run_sums(const KernelCall& call) {
       row_sums[row] = static_cast<T>(scale * scale * square_sum(g + row * width, width));
       squares[row] = square_sum(p + row * width, width);
     });
-    add_columns(call, g, scale, call.out[1].as<T>());
-    PackedRows(call.attrs, call.in[1]).add_up(squares, call.out[2].as<T>());
+    const PackedRows packed(call.attrs, call.in[1]);
+    add_columns(call, packed, g, scale, call.out[1].as<T>());
+    packed.add_up(squares, call.out[2].as<T>());
   });
 }
 
