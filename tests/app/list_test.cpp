@@ -26,14 +26,9 @@ TEST(ListVerb, WhatIsListedIsAccepted) {
   auto names = [](const std::string& what) {
     return nlohmann::json::parse(run_command(fmt::format("list {} --json", what)).output);
   };
-  int planned = 0;
-  for (const auto& config : names("configs")) {
-    std::string name = config["name"].get<std::string>();
-    if (name.find("/published/") != name.npos) continue;  // tests/validate plans those
-    EXPECT_EQ(run_command(fmt::format("plan {} --json > /dev/null", name)).code, 0) << config;
-    ++planned;
-  }
-  EXPECT_GT(planned, 10);
+  for (const auto& config : names("configs"))
+    EXPECT_EQ(run_command(fmt::format("plan {} --json > /dev/null", config["name"].get<std::string>())).code, 0)
+        << config;
 }
 
 TEST(ListVerb, AnUnknownListIsRefused) {
