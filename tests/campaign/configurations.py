@@ -61,7 +61,8 @@ SHARES = re.compile(r"_(underflow|overflow|saturation)$")
 
 
 # Of a layer's routing, where rounding sends a token elsewhere.
-COUNTS = re.compile(r"^(unused_experts|dropped_rows|expert_load_\w+)$")
+WHOLE_COUNTS = re.compile(r"^(unused_experts|dropped_rows)$")
+COUNTS = re.compile(WHOLE_COUNTS.pattern + r"|^expert_load_\w+$")
 # Of layers, which a step that is repeated for lost rows does not measure (docs/tensors.md).
 STATISTICS = re.compile(r"^(activation|gradient|inner_gradient|weight|update|attention_logit|fp8)_")
 EXPERT = re.compile(r"\bexperts\.\d+\.")
@@ -88,7 +89,7 @@ class Tolerance:
         if SHARES.search(field) and not self.shares:
             return math.inf
         if COUNTS.search(field) and not self.routing:
-            return 0.5
+            return 0.25
         return max(self.metric, self.most if re.search(r"_(max|rms|ratio)$", field) else 0)
 
 
@@ -176,7 +177,7 @@ class Configurations:
                 if STATISTICS.search(field) and ours.get("repeated_steps") and field not in ours:
                     continue
                 off = difference(ours.get(field), theirs.get(field))
-                if COUNTS.search(field) and not tolerance.routing and counts_are_near(ours.get(field), theirs.get(field)):
+                if WHOLE_COUNTS.search(field) and not tolerance.routing and counts_are_near(ours.get(field), theirs.get(field)):
                     off = 0.0
                 self.keep_farthest(drawn, field, off)
                 if not off <= tolerance.of(field):
@@ -206,9 +207,9 @@ class Configurations:
             off = distance(found[name], wanted[name])
             off /= max(update, tolerance.floor * largest * sizes[name]**0.5, 1e-6 * norm(wanted[name]), 1e-30)
             self.keep_farthest(drawn, "weights", off)
-            # Optimizers that divide by a mean of squares move each number by its sign: of few, rounding may turn most.
+            # Optimizers that divide by a mean of squares move each number by its sign: of few, rounding may turn most. 2 is all.
             few = not tolerance.routing and sizes[name] < 64
-            if not off <= tolerance.weight * (1.5 if few else 1):
+            if not off <= (max(tolerance.weight, 1.75) if few else tolerance.weight):
                 problems.append(f"  {name} is {off:.3g} of its last update ({update:.3g}) away from that of one rank")
         return problems
 
