@@ -1,4 +1,4 @@
-// What to do where a file or folder was not found that may have been meant as a name on the Hugging Face Hub.
+// Hints for a file or folder that was not found and may have been meant as a name on the Hugging Face Hub.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ bool is_hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-// What a folder holds, in and below it.
+// Files of a folder and of the folders below it.
 struct FolderContents {
   std::vector<fs::path> text, hidden;
   std::optional<Complaint> other;  // about a file of a kind that is not read

@@ -28,8 +28,8 @@ std::optional<TokenType> type_of_name(const fs::path& path) {
   return std::nullopt;
 }
 
-// What is stated to be u16 is believed, unless no text could make such tokens: over so many values, every second one is
-// zero, or tiny beside its neighbours.
+// A stated u16 is believed, unless no text could make such tokens: over so many values, every second one is zero, or
+// tiny beside its neighbours.
 void require_u16(const fs::path& path, std::span<const std::byte> bytes) {
   constexpr size_t kMost = size_t{1} << 24;
   if (!looks_like_u32(bytes, kMost)) return;

@@ -38,7 +38,7 @@ void write(const ModelSpec& spec, json& out) {
   out["sliding_window"] = spec.window > 0 ? json(spec.window) : json();
 }
 
-// What transformers refuses for this model type.
+// transformers refuses other scaling than longrope for this model type.
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (!spec.rope_scaling || spec.rope_scaling->type == RopeType::longrope) return;
   problems.push_back({{"rope_scaling"},

@@ -124,7 +124,7 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{size.field},
                         fmt::format("got {}", size.value),
                         fmt::format("an integer from {} to {}", size.low, size.high)});
-    // What it follows from, where it was not given.
+    // It follows from these where it was not given.
     if (size.field == "head_dim") problems.back().fields.insert(problems.back().fields.end(), {"hidden", "heads"});
   }
 }

@@ -40,7 +40,7 @@ class Inference {
       for (size_t i = 0; i < wanted.size(); ++i) wanted[i].states[static_cast<size_t>(axis)] = row.inputs[i];
       for (size_t i = 0; i < made.size(); ++i) made[i].states[static_cast<size_t>(axis)] = row.outputs[i];
     }
-    // What is moved is cut as the first input is: sinks of heads that tensor ranks and then Ulysses share.
+    // A moved input is cut in the order of the first: sinks of heads that tensor ranks and then Ulysses share.
     for (size_t i = 1; i < wanted.size(); ++i)
       if (wanted[i].states != graph_[op.inputs[i]].layout.states && is_split_by_several(wanted[i]))
         wanted[i].order = wanted[0].order;

@@ -211,7 +211,7 @@ class StepWalk {
     in_region_[last][static_cast<size_t>(use.by_region[last]->last) + 1].*part -= buffer.bytes;
   }
 
-  // What the last microbatch alone makes is not there before.
+  // Values that only the last microbatch makes are not there before.
   Place begin_of(const BufferUse& use, size_t first) const {
     if (use.fed) return {0, 0};
     const OpRange& range = *use.by_region[first];

@@ -16,7 +16,7 @@ struct SmallRun {
 // arXiv:2305.16264, equation 5 with their R* = 15.39).
 double expected_bits_per_byte(const SmallRun& run);
 
-// What text of such a loss looks like.
+// Generated text at such a loss, in words.
 std::string_view what_it_writes(double bits_per_byte);
 
 }  // namespace sextant

@@ -18,7 +18,7 @@ struct RunScore {
   bool diverged = false;                  // the last loss is not finite
 
   const std::optional<double>& in(LossMeasure measure) const;
-  // What runs are ranked by; infinite where there is none.
+  // The loss that runs are ranked by; infinite where there is none.
   double value(LossMeasure measure) const;
 };
 

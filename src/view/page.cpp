@@ -51,7 +51,7 @@ footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
   table { font-size: 0.8rem; } th:first-child, td:first-child, th.words, td.words { min-width: 0; } td:not(:first-child):not(.words) { white-space: normal; } }
 )";
 
-// What stands below a row: "what hurts: …", a line for each.
+// Lines below a row: "what hurts: …", one for each note.
 std::string notes_text(const PageTable& table, const std::vector<std::string>& cells) {
   auto label = [](const std::string& name) {
     return name.empty() ? std::string() : fmt::format("<span>{}</span> ", escaped(name));

@@ -16,7 +16,7 @@ using BodyPieces = std::function<bool(std::string&)>;
 // All pieces at once, for a file.
 std::string whole_body(const BodyPieces& pieces);
 
-// What one answer may take of the server.
+// Limits of one answer, in bytes and time.
 struct AnswerBudget {
   size_t bytes = size_t{64} << 20;
   std::chrono::milliseconds making{10'000};  // of the server's thread

@@ -184,7 +184,7 @@ void HttpServer::read_from(Connection& c) {
     if (c.state != State::answer || got < 0) c.state = State::done;
     return;
   }
-  // What follows the request is not read.
+  // Bytes behind the request are not read.
   if (c.state == State::head) read_head(c, {block, static_cast<size_t>(got)});
 }
 

@@ -13,7 +13,7 @@
 
 namespace sextant {
 
-// What decides over the measure, of one run's directory.
+// Facts of one run's directory that decide which losses are comparable.
 struct RunText {
   std::string name;
   std::optional<ConfigValues> config;  // of config.toml; nothing: there is none that can be read

@@ -62,7 +62,7 @@ size_t characters_in(std::string_view text) {
   return count;
 }
 
-// What stands for the front of a text comes, as HF aligns it, from the last character that it replaces.
+// HF aligns a replacement at the front of a text with the last character that it replaces.
 void replace_front(NormalText& text, std::string_view replaced, std::string_view content) {
   const size_t before = characters_in(replaced), after = characters_in(content);
   if (after == 0) return text.dropped_from_front(before);
