@@ -166,8 +166,9 @@ class TensorMeasurer {
   // What the layer hands on: of what ops outside of it read, the largest value, and the last of several.
   std::optional<MadeValue> output_of(int layer) const {
     std::set<ValueId> outside;
+    // In backward, too: it may be that the head reads the last layer there alone, where it makes the loss besides.
     for (const Op& op : graph_.ops)
-      if (op.phase == Phase::forward && op.block != layer) outside.insert(op.inputs.begin(), op.inputs.end());
+      if (op.block != layer) outside.insert(op.inputs.begin(), op.inputs.end());
     std::optional<MadeValue> found;
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       const Op& op = graph_.ops[i];

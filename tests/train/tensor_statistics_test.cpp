@@ -112,6 +112,20 @@ TEST_P(TensorMeshes, SayWhatOneRankSays) {
     }
 }
 
+// After a norm of ones and zeros the rows of a layer have a root mean square of 1. On one rank nothing but the head
+// reads the last layer's.
+TEST(TensorStatistics, HaveTheLastLayerWhereNoNormFollowsIt) {
+  ScratchRun scratch("measured-post-norm");
+  scratch.run("run", tensor_settings({"model.architecture=opt", "model.kv_heads=4", "model.norm_placement=post",
+                                      "model.layers=2", "train.steps=1"}));
+  Json step = statistics_lines(scratch, "run")[0];
+  for (int layer = 0; layer < 2; ++layer) {
+    ASSERT_TRUE(step["activation_rms"][layer].is_number()) << layer;
+    EXPECT_NEAR(step["activation_rms"][layer].get<double>(), 1, 1e-3) << layer;
+    EXPECT_GT(step["activation_gradient_rms"][layer].get<double>(), 0) << layer;
+  }
+}
+
 // ZeRO 3 gathers codes there, which are made of shards ahead of the blocks.
 TEST(TensorStatistics, HaveTheWeightsThatAreGatheredInFp8) {
   ScratchRun scratch("measured-fp8-shards");
