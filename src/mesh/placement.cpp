@@ -130,6 +130,14 @@ std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const 
 
 namespace {
 
+// Whether every rank's part of a dim is one stretch of it.
+bool is_one_stretch(const Layout& layout, int dim) {
+  return layout.segments.dim != dim && std::ranges::none_of(axes_of_dim(layout, dim), [&](int axis) {
+           ShardOrder order = layout.at(axis).order;
+           return order == ShardOrder::zigzag || order == ShardOrder::striped;
+         });
+}
+
 // What the ranks of a group hold of one dim, each once: they differ along those of `axes` that split it.
 std::vector<std::vector<Span>> held_by_group(int64_t extent, const Layout& layout, int dim, const Mesh& mesh,
                                              const std::vector<int>& axes) {
@@ -151,8 +159,12 @@ int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layou
   int64_t product = 1;
   for (int dim = 0; dim < shape.rank(); ++dim) {
     int64_t most = 0;
-    std::vector<std::vector<Span>> receivers = held_by_group(shape[dim], to, dim, mesh, axes);
-    for (const std::vector<Span>& sender : held_by_group(shape[dim], from, dim, mesh, axes))
+    // Of parts that are one stretch rank 0's is the longest and begins where the dim does, on both sides: no two ranks
+    // share more than it does with itself.
+    const bool is_rank_0_enough = is_one_stretch(from, dim) && is_one_stretch(to, dim);
+    const std::vector<int>& along = is_rank_0_enough ? std::vector<int>{} : axes;
+    std::vector<std::vector<Span>> receivers = held_by_group(shape[dim], to, dim, mesh, along);
+    for (const std::vector<Span>& sender : held_by_group(shape[dim], from, dim, mesh, along))
       for (const std::vector<Span>& receiver : receivers) {
         int64_t count = 0;
         for (const Span& a : sender)
