@@ -137,9 +137,6 @@ Repeat search_repeat(double seconds, double call_s) {
 
 namespace {
 
-// A device at its power limit is slower: longer looks begin alike, after a rest.
-constexpr std::chrono::milliseconds kRest{60};
-
 // What the search saw of one type's shapes: of each, what was seen longest.
 class SeenGemms {
  public:
@@ -149,7 +146,7 @@ class SeenGemms {
   double time(const GemmDims& shape, double seconds) {
     watch_.say(fmt::format("mamf {}: {} for {:.0f} ms, {} so far (best {:.1f} TFLOP/s)", type_, shape_text(shape),
                            seconds * 1e3, ++looks_, most_ / 1e12));
-    if (seconds > kGlanceSeconds) std::this_thread::sleep_for(kRest);
+    if (seconds > kGlanceSeconds) std::this_thread::sleep_for(request_.rest);
     Seen& seen = seen_[shape];
     request_.repeat = search_repeat(seconds, seen.result.seconds().median);
     BenchResult now;

@@ -2,6 +2,7 @@
 // do; and the search for the shape that reaches most, without trying all.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct GemmRequest {
   std::vector<std::string> types;
   std::map<std::string, double> peaks = {};  // flop/s by type, where known
   Repeat repeat = {};
+  // A device at its power limit is slower: longer looks of a search begin alike, after a rest.
+  std::chrono::milliseconds rest{60};
 };
 
 // Appends to the report as it goes; what was timed before a stop is there.

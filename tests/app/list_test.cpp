@@ -22,13 +22,18 @@ TEST(ListVerb, EveryListHasItemsInBothForms) {
   }
 }
 
+// The configs of large and of published runs are lowered by OneTarget and by tests of validation, which takes a minute
+// here.
 TEST(ListVerb, WhatIsListedIsAccepted) {
-  auto names = [](const std::string& what) {
-    return nlohmann::json::parse(run_command(fmt::format("list {} --json", what)).output);
-  };
-  for (const auto& config : names("configs"))
-    EXPECT_EQ(run_command(fmt::format("plan {} --json > /dev/null", config["name"].get<std::string>())).code, 0)
-        << config;
+  int planned = 0;
+  for (const auto& config : nlohmann::json::parse(run_command("list configs --json").output)) {
+    const auto path = config["name"].get<std::string>();
+    EXPECT_TRUE(std::filesystem::exists(path)) << path;
+    if (path.find("/plan/") != path.npos || path.find("/published/") != path.npos) continue;
+    EXPECT_EQ(run_command(fmt::format("plan {} --json > /dev/null", path)).code, 0) << path;
+    ++planned;
+  }
+  EXPECT_GE(planned, 5);
 }
 
 TEST(ListVerb, AnUnknownListIsRefused) {

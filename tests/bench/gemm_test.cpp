@@ -89,9 +89,11 @@ class SayingProbe final : public DeviceProbe {
   int64_t largest_k = 1 << 20;
 };
 
+constexpr std::chrono::milliseconds kNoRest{0};  // nothing gets warm
+
 TEST(Gemm, TheBestShapeIsReportedWithItsSamples) {
   SayingProbe probe;
-  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}, .peaks = {{"bf16", 1e15}}};
+  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}, .peaks = {{"bf16", 1e15}}, .rest = kNoRest};
   BenchReport report;
   bench_mamf(request, {}, report, {});
   ASSERT_EQ(report.results.size(), 1u);
@@ -108,7 +110,8 @@ TEST(Gemm, TheBestShapeIsReportedWithItsSamples) {
 TEST(Gemm, WhatTheDeviceCannotDoIsToldAndTheRestGoesOn) {
   SayingProbe probe;
   probe.largest_k = 8192;
-  GemmRequest request{.probe = probe, .shapes = {{8, 8, 8}, {8, 8, 16384}, {8, 8, 16}}, .types = {"bf16"}};
+  GemmRequest request{
+      .probe = probe, .shapes = {{8, 8, 8}, {8, 8, 16384}, {8, 8, 16}}, .types = {"bf16"}, .rest = kNoRest};
   BenchReport report;
   bench_gemm(request, report, {});
   EXPECT_EQ(report.results.size(), 2u);
@@ -121,7 +124,7 @@ TEST(Gemm, WhatTheDeviceCannotDoIsToldAndTheRestGoesOn) {
 
 TEST(Gemm, AStoppedSearchReportsTheBestSoFar) {
   SayingProbe probe;
-  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}};
+  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}, .rest = kNoRest};
   BenchReport report;
   int said = 0;
   bench_mamf(request, {}, report, {.stop = [&] { return said >= 5; }, .say = [&](const std::string&) { ++said; }});

@@ -65,7 +65,9 @@ TEST(OneTarget, EveryConfigIsPlannedAsItIsTrainedOnAGpu) {
   for (const auto& entry : fs::recursive_directory_iterator(kConfigs)) {
     if (entry.path().extension() != ".toml") continue;
     ++configs;
-    expect_one_lowering_on_gpus(entry.path(), {});
+    // Of DeepSeek-V3, which takes as long as all others together, fewer stages, filled as they are in the whole.
+    const bool is_largest = entry.path().filename() == "deepseek-v3.toml";
+    expect_one_lowering_on_gpus(entry.path(), is_largest ? Settings{"mesh.pp=4", "model.layers=16"} : Settings{});
   }
   EXPECT_GE(configs, 10);
 }
