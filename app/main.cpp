@@ -38,6 +38,7 @@
 #include "base/printable.h"
 #include "base/text_style.h"
 #include "comm/transport.h"
+#include "config/mesh_axes.h"
 #include "validate/known_run.h"
 #include "validate/published_run.h"
 
@@ -45,7 +46,7 @@ namespace {
 
 using namespace sextant;
 
-constexpr int64_t kMaxRanks = int64_t{1} << 24, kMaxSteps = 1'000'000'000'000, kMaxPositions = int64_t{1} << 30;
+constexpr int64_t kMaxSteps = 1'000'000'000'000, kMaxPositions = int64_t{1} << 30;
 
 void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides) {
   verb.add_option("config", config, "the run's TOML file (docs/config.md lists every key)")->required();

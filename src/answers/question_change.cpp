@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "config/check.h"
+#include "config/mesh_axes.h"
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
 

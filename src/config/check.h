@@ -9,13 +9,8 @@
 
 namespace sextant {
 
-constexpr int64_t kMaxRanks = int64_t{1} << 24;
 constexpr int64_t kMaxSequences = int64_t{1} << 30;  // in a step
 constexpr int64_t kMaxMicrobatch = int64_t{1} << 20;
-
-// A step's schedule is written out, action by action for every stage and microbatch: so many are far beyond any run,
-// and still planned in seconds.
-int64_t most_microbatches(int64_t stages);
 
 class Complaints;
 

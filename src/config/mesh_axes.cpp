@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "config/check.h"
 
 namespace sextant {
 

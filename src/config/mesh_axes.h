@@ -13,6 +13,8 @@
 
 namespace sextant {
 
+constexpr int64_t kMaxRanks = int64_t{1} << 24;
+
 struct MeshAxis {
   const AxisDef* axis;
   std::string_view key;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/layout_rules.h"
 #include "schedule/schedules.h"
 #include "search/layout_limits.h"
 
@@ -25,25 +26,53 @@ std::vector<int64_t> divisors(int64_t n) {
   return found;
 }
 
+// The keys of [mesh] that a search decides.
+void copy_layout(const MeshSection& from, MeshSection& to) {
+  for (const MeshAxis& axis : kMeshAxes) to.*axis.size = axis.size_in(from);
+  to.ep = from.ep, to.etp = from.etp;
+  to.zero = from.zero, to.zero_ranks = from.zero_ranks;
+  to.sequence_parallel = from.sequence_parallel;
+}
+
+// `deferred_gradients` is what the config has; schedules that defer none take the default.
+void set_choice(const LayoutChoice& choice, RunConfig& config, const std::string& deferred_gradients) {
+  copy_layout(choice.mesh, config.mesh);
+  config.pipeline.schedule = choice.schedule, config.pipeline.chunks = choice.chunks;
+  config.pipeline.file = {}, config.pipeline.layers = {};
+  const ScheduleDef* schedule = find_schedule(choice.schedule);
+  config.pipeline.deferred_gradients =
+      schedule && schedule->defers_weights ? deferred_gradients : PipelineSection{}.deferred_gradients;
+  config.batch.microbatch = choice.microbatch;
+  config.train.recompute = choice.recompute;
+}
+
 class Space {
  public:
-  explicit Space(const SpaceRequest& request) : request_(request), run_(request.run), spec_(request.spec) {}
+  explicit Space(const SpaceRequest& request)
+      : request_(request), run_(request.run), spec_(request.spec), tried_(request.run) {}
 
   std::vector<LayoutChoice> all() {
-    for (const MeshSection& grid : grids())
-      if (run_.batch.sequences % grid.dp == 0)
-        for (const MeshSection& mesh : with_experts(grid)) add_batches(mesh);
-    std::erase_if(found_, [&](const LayoutChoice& choice) { return !experts_fit(choice.mesh); });
+    for (const MeshSection& mesh : meshes())
+      if (run_.batch.sequences % mesh.dp == 0) add_batches(mesh);
     if (request_.limits)
       std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
     return std::move(found_);
   }
 
+  std::vector<MeshSection> meshes() {
+    std::vector<MeshSection> found;
+    for (const MeshSection& grid : grids())
+      for (const MeshSection& mesh : with_experts(grid))
+        if (is_possible(mesh)) found.push_back(mesh);
+    return found;
+  }
+
+ private:
   std::vector<MeshSection> grids() const {
     std::vector<MeshSection> found;
     for (int64_t tp : divisors(request_.devices)) {
-      if (tp > most_tensor_ranks() || !heads_share(tp)) continue;
-      for (int64_t cp : context_sizes(request_.devices / tp, tp))
+      if (tp > most_tensor_ranks()) continue;
+      for (int64_t cp : context_sizes(request_.devices / tp))
         for (int64_t pp : divisors(request_.devices / tp / cp))
           if (pp <= spec_.layers)
             found.push_back({.dp = request_.devices / tp / cp / pp,
@@ -56,7 +85,6 @@ class Space {
     return found;
   }
 
- private:
   // Across nodes only when asked for by number, or where the config itself does it.
   int64_t most_tensor_ranks() const {
     std::optional<int64_t> asked =
@@ -74,38 +102,29 @@ class Space {
       if (ep > grid.dp * grid.cp * grid.tp) break;
       MeshSection mesh = grid;
       mesh.ep = ep;
-      if (experts_fit(mesh)) found.push_back(mesh);
+      if (expert_mesh_of(mesh).error.empty()) found.push_back(mesh);
       mesh.etp = 1;
-      if (grid.tp > 1 && experts_fit(mesh)) found.push_back(mesh);
+      if (grid.tp > 1 && expert_mesh_of(mesh).error.empty()) found.push_back(mesh);
     }
     return found;
   }
 
-  // Where the config divides experts, meshes that can.
-  bool experts_fit(const MeshSection& mesh) const {
-    if (!spec_.experts) return true;
-    bool tokens_split = mesh.etp == 0 || mesh.etp == mesh.tp || run_.batch.seq % (2 * mesh.cp * mesh.tp) == 0;
-    return tokens_split && expert_mesh_of(mesh).error.empty();
+  bool is_possible(const MeshSection& mesh) {
+    set_choice({.mesh = mesh}, tried_, run_.pipeline.deferred_gradients);
+    return is_mesh_possible(tried_, spec_);
   }
 
-  bool heads_share(int64_t tp) const {
-    bool keys = spec_.kv_heads == 0 || spec_.kv_heads % tp == 0 || tp % spec_.kv_heads == 0;
-    std::vector<MlpWidth> widths = mlp_widths(spec_);
-    int64_t etp = run_.mesh.etp > 0 ? run_.mesh.etp : tp;
-    bool mlps = std::all_of(widths.begin(), widths.end(), [&](const MlpWidth& mlp) {
-      return mlp.width % (mlp.of == MlpOf::experts ? etp : tp) == 0;
-    });
-    return spec_.heads % tp == 0 && keys && mlps;
+  bool is_possible(const LayoutChoice& choice) {
+    set_choice(choice, tried_, run_.pipeline.deferred_gradients);
+    return layout_problems(tried_, spec_).empty();
   }
 
-  std::vector<int64_t> context_sizes(int64_t devices, int64_t tp) const {
+  std::vector<int64_t> context_sizes(int64_t devices) const {
     bool wanted = run_.batch.seq >= kLongSequence || request_.breadth == Breadth::wide;
     if (!wanted) return {1};
     std::vector<int64_t> sizes;
     for (int64_t cp : {1, 2, 4, 8, 16, 32})
-      if (devices % cp == 0 && run_.batch.seq % (2 * cp) == 0 &&
-          (cp == 1 || run_.mesh.context == "ring" || heads_share(cp * tp)))
-        sizes.push_back(cp);
+      if (devices % cp == 0) sizes.push_back(cp);
     return sizes;
   }
 
@@ -150,8 +169,7 @@ class Space {
 
   void add_sequence(LayoutChoice choice) {
     add_zero(choice);
-    int64_t pieces = (choice.mesh.cp > 1 ? 2 * choice.mesh.cp : 1) * choice.mesh.tp;
-    if (choice.mesh.tp == 1 || run_.batch.seq % pieces != 0) return;
+    if (choice.mesh.tp == 1) return;
     choice.mesh.sequence_parallel = true;
     add_zero(choice);
   }
@@ -174,23 +192,16 @@ class Space {
   void add_recompute(LayoutChoice choice) {
     for (const char* mode : {"none", "norms", "selective", "latent", "full"}) {
       choice.recompute = mode;
-      if (spec_.latent || choice.recompute != "latent") found_.push_back(choice);
+      if (is_possible(choice)) found_.push_back(choice);
     }
   }
 
   const SpaceRequest& request_;
   const RunConfig& run_;
   const ModelSpec& spec_;
+  RunConfig tried_;  // with the layout that is asked about
   std::vector<LayoutChoice> found_;
 };
-
-// The keys of [mesh] that a search decides.
-void copy_layout(const MeshSection& from, MeshSection& to) {
-  for (const MeshAxis& axis : kMeshAxes) to.*axis.size = axis.size_in(from);
-  to.ep = from.ep, to.etp = from.etp;
-  to.zero = from.zero, to.zero_ranks = from.zero_ranks;
-  to.sequence_parallel = from.sequence_parallel;
-}
 
 }  // namespace
 
@@ -206,13 +217,7 @@ LayoutChoice choice_of(const RunConfig& run) {
 
 RunConfig with_choice(const RunConfig& run, const LayoutChoice& choice) {
   RunConfig config = run;
-  copy_layout(choice.mesh, config.mesh);
-  config.pipeline.schedule = choice.schedule, config.pipeline.chunks = choice.chunks;
-  config.pipeline.file = {}, config.pipeline.layers = {};
-  const ScheduleDef* schedule = find_schedule(choice.schedule);
-  if (!schedule || !schedule->defers_weights) config.pipeline.deferred_gradients = PipelineSection{}.deferred_gradients;
-  config.batch.microbatch = choice.microbatch;
-  config.train.recompute = choice.recompute;
+  set_choice(choice, config, run.pipeline.deferred_gradients);
   return config;
 }
 
@@ -237,8 +242,8 @@ std::vector<LayoutChoice> layouts_of(const SpaceRequest& request) {
 
 NearBatches near_batches(const SpaceRequest& request) {
   NearBatches near;
-  for (const MeshSection& grid : Space(request).grids()) {
-    int64_t below = request.run.batch.sequences / grid.dp * grid.dp, above = below + grid.dp;
+  for (const MeshSection& mesh : Space(request).meshes()) {
+    int64_t below = request.run.batch.sequences / mesh.dp * mesh.dp, above = below + mesh.dp;
     near.below = std::max(near.below, below);
     if (near.above == 0 || above < near.above) near.above = above;
   }

@@ -1,5 +1,5 @@
 // The layouts a search looks at: every sensible way to lay a run's model and batch on a number of devices. Enters: the
-// run, its model, the machine. Leaves: the choices, each of which passes the checks of config/check; or, when the batch
+// run, its model, the machine. Leaves: the choices, each of which config/layout_rules.h calls possible; or, when the batch
 // fits no mesh, what batch would.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "config/check.h"
+#include "config/mesh_axes.h"
 #include "cost/software_profile_file.h"
 #include "ir/plan.h"
 #include "models/model.h"

@@ -13,6 +13,8 @@
 #include "base/files.h"
 #include "base/program_folder.h"
 #include "config/check.h"
+#include "config/layout_rules.h"
+#include "config/mesh_axes.h"
 #include "models/spec.h"
 
 namespace sextant {
