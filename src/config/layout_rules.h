@@ -1,5 +1,5 @@
-// Which layouts of a model and a batch on a mesh are possible. A config that is loaded and a search for layouts ask the same
-// rules.
+// Which layouts of a model and a batch on a mesh are possible. A config that is loaded and a search for layouts ask the
+// same rules.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ void check_recompute(const RunConfig& run, const ModelSpec& spec, Complaints& co
 void check_pipeline(const RunConfig& run, Complaints& complaints);
 void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& complaints);
 
-// Whether the model can be laid on [mesh], whatever the batch: heads, widths, experts, layers and positions are shared out.
+// Whether the model can be laid on [mesh], whatever the batch: heads, widths, experts, layers and positions are shared
+// out.
 bool is_mesh_possible(const RunConfig& run, const ModelSpec& spec);
 
 // All of them: why the run's layout is impossible, with the keys that are at odds; empty where it can run.

@@ -1,6 +1,6 @@
 // The layouts a search looks at: every sensible way to lay a run's model and batch on a number of devices. Enters: the
-// run, its model, the machine. Leaves: the choices, each of which config/layout_rules.h calls possible; or, when the batch
-// fits no mesh, what batch would.
+// run, its model, the machine. Leaves: the choices, each of which config/layout_rules.h calls possible; or, when the
+// batch fits no mesh, what batch would.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One set of rules says which layouts are possible: what a search lists is what a config may have, over layouts drawn at
-// random.
+// One set of rules says which layouts are possible: what a search lists is what a config may have, over layouts drawn
+// at random.
 #include "config/layout_rules.h"
 
 #include <gtest/gtest.h>
@@ -59,10 +59,10 @@ struct DrawnRun {
 
 DrawnRun draw_run(Draw& draw) {
   const bool experts = draw.of({false, true});
-  DrawnRun run{.config = std::filesystem::path(checkout::kSources) / "configs" /
-                         (experts ? "tiny-moe.toml" : "tiny-llama.toml"),
-               .settings = {"model.hidden=96", "batch.microbatch=1", "model.max_seq=9000"},
-               .devices = draw.of({2, 4, 6, 8, 12})};
+  DrawnRun run{
+      .config = std::filesystem::path(checkout::kSources) / "configs" / (experts ? "tiny-moe.toml" : "tiny-llama.toml"),
+      .settings = {"model.hidden=96", "batch.microbatch=1", "model.max_seq=9000"},
+      .devices = draw.of({2, 4, 6, 8, 12})};
   auto set = [&](const char* key, const auto& value) { run.settings.push_back(fmt::format("{}={}", key, value)); };
   set("model.layers", draw.of({2, 4, 6}));
   const auto heads = draw.of<std::pair<int, int>>({{4, 2}, {4, 4}, {6, 3}, {6, 2}, {8, 1}, {12, 4}});
