@@ -53,7 +53,7 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
       throw RunError(a.directory, "what was read is not what was written", "do not keep checkpoints here");
   if (report.interrupted) report_interrupted(a.save);
   if (!saved) return;
-  lay_storage(*saved, report);
+  merge_storage(*saved, report);
   write_machine(a.save, *saved);
 }
 

@@ -96,7 +96,7 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
 }
 
 // Where nothing was asked for on standard output but the answer, files are listed beside it.
-void write_and_tell(const PlanArguments& a, const std::string& file, const std::string& text) {
+void write_report(const PlanArguments& a, const std::string& file, const std::string& text) {
   write_file_atomically(file, text);
   if (!a.json && a.verbosity != Verbosity::quiet) fmt::print("written     {}\n", file);
 }
@@ -105,7 +105,7 @@ void require_other_file(const PlanArguments& a) {
   std::error_code none;
   if (!a.write.empty() && std::filesystem::equivalent(a.write, a.config, none))
     throw UserError(
-        {.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
+        {.place = "--write " + a.write, .got = "it is the config that plan reads", .expected = "another file"});
 }
 
 ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
@@ -136,10 +136,10 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         }});
   fmt::print("{}", a.json ? search_json(result) : search_text(result));
   if (!a.report.empty())
-    write_and_tell(a, a.report, search_html(result, page_origin(model_name(run, spec), a.config, a.command)));
+    write_report(a, a.report, search_html(result, page_origin(model_name(run, spec), a.config, a.command)));
   const Candidate& best = result.best.front();
   if (!a.write.empty())
-    write_and_tell(
+    write_report(
         a, a.write,
         layout_toml(best.config, fmt::format("The fastest layout of {} on {} × {} ({}) by sextant plan --search.",
                                              run.source, devices, result.device, result.machine)));
@@ -162,7 +162,7 @@ void write_pictures(const PlanPageParts& parts) {
   const PlanArguments& a = parts.arguments;
   const RunPlan& plan = parts.plan;
   auto write = [&](const std::string& file, const auto& make) {
-    if (!file.empty()) write_and_tell(a, file, make());
+    if (!file.empty()) write_report(a, file, make());
   };
   auto write_step = [&](const std::string& file, const char* option, const auto& make) {
     if (plan.fits()) return write(file, make);

@@ -57,8 +57,9 @@ void check_start(const RunArguments& a, const RunConfig& run) {
                      .got = "is given, but ranks are threads of one process",
                      .expected = "--mpi N or --slurm-step too, or leave it out"});
   if (a.slurm_step && std::getenv("SLURM_JOB_ID") == nullptr)
-    throw UserError(
-        {.place = "--slurm-step", .got = "this is no allocation of Slurm", .expected = "salloc or sbatch around it"});
+    throw UserError({.place = "--slurm-step",
+                     .got = "not inside a Slurm allocation (SLURM_JOB_ID is not set)",
+                     .expected = "salloc or sbatch around it"});
   const char* launcher = a.slurm_step ? "srun" : "mpirun";
   if (starter_of(a) != Starter::process && !is_on_path(launcher))
     throw UserError({.place = launcher, .got = "is not on the PATH", .expected = "an installed launcher"});

@@ -154,7 +154,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,
-               "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
+               "--profile: step {} was not run this time; choose one after the checkpoint that the run resumes from\n",
                arguments.profile);
   if (arguments.json) {
     fmt::print("{}\n", result_json(result, out));

@@ -76,7 +76,7 @@ class Grid {
  public:
   explicit Grid(const PlanGridRequest& request) : request_(request), devices_(ranks_of(request.run.mesh)) {
     add_axes();
-    layouts_ = request.layouts == kLayoutsNextToIt ? layouts_next_to_it() : layouts_found();
+    layouts_ = request.layouts == kNeighbouringLayouts ? neighbouring_layouts() : layouts_found();
     GridAxis layout{std::string(kLayoutAxis), {}, 0};
     for (const GridLayout& one : layouts_) layout.values.push_back(one.name);
     grid_.axes.push_back(std::move(layout));
@@ -142,7 +142,7 @@ class Grid {
   }
 
   // One thing changed of the config's layout, where some number of devices allows it.
-  std::vector<GridLayout> layouts_next_to_it() const {
+  std::vector<GridLayout> neighbouring_layouts() const {
     const RunConfig& run = request_.run;
     std::vector<GridLayout> layouts{{"as in the config", run.mesh, {}}};
     auto add = [&](std::string_view key, const std::string& value, int64_t MeshSection::*size = nullptr) {

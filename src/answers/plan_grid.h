@@ -44,7 +44,7 @@ struct GridPlan {
 };
 
 // Layouts that are next to the config's, or so many that a search finds fastest for the config's devices and batch.
-inline constexpr int64_t kLayoutsNextToIt = -1;
+inline constexpr int64_t kNeighbouringLayouts = -1;
 inline constexpr int64_t kMostGridLayouts = 24;
 inline constexpr size_t kMostGridPlans = 5000;
 
@@ -61,7 +61,7 @@ struct PlanGridRequest {
   SimOptions simulation = {};
   const IntervalModel* intervals = nullptr;
   std::vector<QuestionChange> vary;  // devices and keys of the config; without these, values around the config's
-  int64_t layouts = kLayoutsNextToIt;
+  int64_t layouts = kNeighbouringLayouts;
   std::function<void(const GridPlan&)> keep;  // called from several threads at once, once for each plan
 };
 

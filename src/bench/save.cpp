@@ -62,7 +62,7 @@ double bounded(double Efficiencies::*field, double value) {
   return value;
 }
 
-void lay_memory(Machine& machine, const BenchReport& report) {
+void merge_memory(Machine& machine, const BenchReport& report) {
   double best = 0;
   for (const BenchResult& r : report.results)
     if (r.kind == "memory" && r.name == "copy") best = std::max(best, r.bytes_per_s());
@@ -72,7 +72,7 @@ void lay_memory(Machine& machine, const BenchReport& report) {
 }
 
 // The slower way of the link, for what is kept on the host goes both.
-void lay_host(Machine& machine, const BenchReport& report) {
+void merge_host(Machine& machine, const BenchReport& report) {
   double to_device = 0, to_host = 0, memory = 0;
   for (const BenchResult& r : report.results) {
     if (r.kind == "host link") (r.name == "to host" ? to_host : to_device) = r.bytes_per_s();
@@ -83,7 +83,7 @@ void lay_host(Machine& machine, const BenchReport& report) {
 }
 
 // Rates of the table are limits for long sequences: at length s, s / (s + 700) of them is reached.
-void lay_attention(Machine& machine, const BenchReport& report) {
+void merge_attention(Machine& machine, const BenchReport& report) {
   AttentionRate rate = machine.attention.contains("cudnn") ? machine.attention["cudnn"] : AttentionRate{};
   bool any = false;
   for (const BenchResult& r : report.results) {
@@ -100,7 +100,7 @@ void lay_attention(Machine& machine, const BenchReport& report) {
     machine.attention["cudnn"] = rate;
 }
 
-void lay_ops(Machine& machine, const BenchReport& report) {
+void merge_ops(Machine& machine, const BenchReport& report) {
   if (machine.device.kind != DeviceKind::cpu) return;
   for (const BenchResult& r : report.results) {
     if (r.kind != "ops" || r.size.empty() || r.samples.empty()) continue;
@@ -108,7 +108,7 @@ void lay_ops(Machine& machine, const BenchReport& report) {
   }
 }
 
-void lay_launch(Machine& machine, const BenchReport& report) {
+void merge_launch(Machine& machine, const BenchReport& report) {
   for (const BenchResult& r : report.results) {
     if (r.kind != "launch" || r.samples.empty()) continue;
     // What is fitted stays: it comes from whole steps, whose kernels go out many at a time.
@@ -138,7 +138,7 @@ std::map<std::string, std::vector<MeasuredOp>> messages_of(const CommReport& rep
   return samples.table();
 }
 
-void lay_links(Machine& machine, const CommReport& report) {
+void merge_links(Machine& machine, const CommReport& report) {
   LinkProfile within = profile_of(report.links, LinkKind::within_host),
               between = profile_of(report.links, LinkKind::between_hosts);
   if (within.links > 0) machine.levels.front().link = {within.bytes_per_s, within.latency_s};
@@ -151,7 +151,7 @@ void lay_links(Machine& machine, const CommReport& report) {
 }
 
 // The bandwidth that a ring over all ranks reached, of what the links could carry.
-void lay_link_efficiency(Machine& machine, const CommReport& report) {
+void merge_link_efficiency(Machine& machine, const CommReport& report) {
   double bus = 0;
   for (const CommRow& row : report.rows)
     if (row.ranks == report.ranks && row.wrong == 0 &&
@@ -185,18 +185,18 @@ void merge_message_times(Machine& machine, const CommReport& report) {
   std::string source = fmt::format("measured by sextant bench comm, {}, {} ranks on {} machine{}", machine.date,
                                    report.ranks, report.hosts, report.hosts == 1 ? "" : "s");
   if (machine.device.kind != DeviceKind::cpu) {
-    lay_link_efficiency(machine, report);
+    merge_link_efficiency(machine, report);
     put_source(machine, "efficiency", source);
     return;
   }
-  lay_links(machine, report);
+  merge_links(machine, report);
   for (const auto& [name, measured] : messages_of(report))
     for (const MeasuredOp& each : measured) put_op(machine, name, each);
   machine.sources["level"] = source;
   put_source(machine, "ops", source);
 }
 
-void lay_storage(Machine& machine, const BenchReport& report) {
+void merge_storage(Machine& machine, const BenchReport& report) {
   for (const BenchResult& r : report.results) {
     if (r.kind != "storage" || r.name != "checkpoint write" || r.size.size() != 2 || r.bytes_per_s() <= 0) continue;
     machine.checkpoint_bytes_per_s = r.bytes_per_s() / r.size[1];
@@ -208,11 +208,11 @@ void lay_storage(Machine& machine, const BenchReport& report) {
 void merge_into_machine(Machine& machine, const BenchReport& report) {
   merge_gemms(machine, report);
   merge_grouped_gemms(machine, report);
-  lay_memory(machine, report);
-  lay_host(machine, report);
-  lay_attention(machine, report);
-  lay_ops(machine, report);
-  lay_launch(machine, report);
+  merge_memory(machine, report);
+  merge_host(machine, report);
+  merge_attention(machine, report);
+  merge_ops(machine, report);
+  merge_launch(machine, report);
   machine.date = today();
   std::string source = "measured by sextant bench, " + machine.date;
   for (const auto& [name, value] : report.environment)

@@ -19,7 +19,7 @@ void merge_into_machine(Machine& machine, const BenchReport& report);
 void merge_message_times(Machine& machine, const CommReport& report);
 
 // How fast each device writes a checkpoint where all write at once.
-void lay_storage(Machine& machine, const BenchReport& report);
+void merge_storage(Machine& machine, const BenchReport& report);
 
 // The machine that comes with the program and has this device ("NVIDIA H200" has "H200 SXM"); nothing when there is
 // none.

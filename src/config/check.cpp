@@ -94,7 +94,7 @@ void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complai
 void check_master_weights(const RunConfig& run, Complaints& complaints) {
   if (run.train.master_weights == "bf16" && run.train.precision == "fp16")
     complaints.add(run, {"train.master_weights", "train.precision"},
-                   {.got = "weights that are bf16 numbers have not the range of fp16", .expected = "\"f32\", or bf16"});
+                   {.got = "bf16 weights may overflow in fp16", .expected = "\"f32\", or bf16"});
   if (run.train.master_weights == "bf16" && run.optimizer.name != "adamw")
     complaints.add(run, {"train.master_weights", "optimizer.name"},
                    {.got = fmt::format("{} does not round weights at random", run.optimizer.name),

@@ -26,11 +26,11 @@ void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints&
   // What reads gradients as numbers of one word each.
   if (run.log.tensor_stats_every > 0)
     complaints.add(run, {key, "log.tensor_stats_every"},
-                   {.got = "statistics of gradients cannot be taken of exact sums",
+                   {.got = "log.tensor_stats_every is not supported with train.reproducible",
                     .expected = "log.tensor_stats_every = 0, or " + none});
   if (run.log.grad_noise_scale)
     complaints.add(run, {key, "log.grad_noise_scale"},
-                   {.got = "the gradient noise scale cannot be taken of exact sums",
+                   {.got = "log.grad_noise_scale is not supported with train.reproducible",
                     .expected = "log.grad_noise_scale = false, or " + none});
   if (run.offload.optimizer)
     complaints.add(run, {key, "offload.optimizer"},

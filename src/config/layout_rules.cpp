@@ -37,7 +37,7 @@ void check_ring_order(const RunConfig& run, const ModelSpec& spec, Complaints& c
                    {.got = fmt::format("an order of the ring, and context {}", toml_quoted(mesh.context)),
                     .expected = "mesh.context = \"ring\", or leave the order out"});
   if (mesh.ring_order != "striped" || mesh.cp == 1) return;
-  if (std::string why = against_stripes(run, spec); !why.empty())
+  if (std::string why = striping_problem(run, spec); !why.empty())
     complaints.add(run, {"mesh.ring_order", "train.precision"},
                    {.got = std::move(why), .expected = "\"zigzag\" or \"auto\""});
 }

@@ -204,7 +204,7 @@ void override_field(const std::optional<T>& given, U& field) {
   if (given) field = *given;
 }
 
-void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
+void apply_overrides(const RunConfig& run, ModelSpec& spec) {
   const ModelSection& model = run.model;
   if (model.architecture && *model.architecture != spec.architecture) {
     const ModelDef* def =
@@ -330,7 +330,7 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   if (!complaints.trusts("model.preset") || !complaints.trusts("model.from")) return {};
 
   if (!model.from) forget_derived(spec);
-  lay_fields_over(run, spec);
+  apply_overrides(run, spec);
   derive_missing(spec, run);
 
   if (std::string why = why_no_rope(spec.architecture); !why.empty()) {

@@ -6,7 +6,7 @@
 
 namespace sextant {
 
-std::string against_stripes(const RunConfig& run, const ModelSpec& spec) {
+std::string striping_problem(const RunConfig& run, const ModelSpec& spec) {
   if (spec.experts) return "the slots of a token's experts are neighbours, which stripes take apart";
   const Fp8Recipe* recipe = find_fp8_recipe(run.train.precision);
   if (!recipe || recipe->tile == 0) return {};
@@ -16,7 +16,7 @@ std::string against_stripes(const RunConfig& run, const ModelSpec& spec) {
 RingOrder ring_order_of(const RunConfig& run, const ModelSpec& spec) {
   if (run.mesh.ring_order == "zigzag") return RingOrder::zigzag;
   if (run.mesh.ring_order == "striped") return RingOrder::striped;
-  return run.data.mask_documents && against_stripes(run, spec).empty() ? RingOrder::striped : RingOrder::zigzag;
+  return run.data.mask_documents && striping_problem(run, spec).empty() ? RingOrder::striped : RingOrder::zigzag;
 }
 
 }  // namespace sextant

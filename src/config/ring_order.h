@@ -10,7 +10,7 @@
 namespace sextant {
 
 // Why the run cannot have stripes; empty where it can.
-std::string against_stripes(const RunConfig& run, const ModelSpec& spec);
+std::string striping_problem(const RunConfig& run, const ModelSpec& spec);
 
 // As given, else stripes where documents are masked and nothing speaks against them.
 RingOrder ring_order_of(const RunConfig& run, const ModelSpec& spec);

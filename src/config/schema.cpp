@@ -524,7 +524,7 @@ constexpr Key kKeysAfterAxes[] = {
         "Which rank keeps the second copy: the one so many ranks further on, round the end. 0 = the rank at the same place of the "
         "next host; none where there is one host only."),
     KEY(checkpoint.resume,
-        "`auto` goes on from the run's latest checkpoint when there is one, `never` starts anew, a path goes on "
+        "`auto` resumes from the run's latest checkpoint when there is one, `never` starts anew, a path resumes "
         "from that checkpoint."),
 
     KEY(log.on_event,

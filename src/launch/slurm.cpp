@@ -67,7 +67,7 @@ std::string run_text(const LaunchRequest& r) {
   words.push_back("|| code=$?");
   return "code=0\n" + shell_command(words) +
          fmt::format(
-             "# {}: the run was asked to stop and has saved. It goes on from there when the job has its next turn.\n"
+             "# {}: the run was asked to stop and has saved. It resumes from there when the job has its next turn.\n"
              "if [ \"$code\" -eq {} ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\n"
              "exit \"$code\"\n",
              number_of(ExitCode::stopped), number_of(ExitCode::stopped));

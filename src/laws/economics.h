@@ -1,6 +1,6 @@
 // What a run costs on given machines: days, device-hours, money, energy, and what failures and checkpoints take of it.
 //
-// Failures come at random, at a constant rate per device, and any of them stops the whole run; it goes on from the last
+// Failures come at random, at a constant rate per device, and any of them stops the whole run; it resumes from the last
 // checkpoint after a restart, and may fail in either. Expected times are exact for this model (Daly 2006): a piece of
 // work of τ seconds and its checkpoint of δ, at a mean time M between failures of all devices and a restart of R, take
 //   M · e^(R/M) · (e^((τ+δ)/M) − 1).

@@ -88,7 +88,7 @@ bool is_end(char c) {
   return c == '.' || c == '!' || c == '?';
 }
 
-bool goes_on_in_lower_case(std::string_view text) {
+bool continues_sentence(std::string_view text) {
   size_t next = text.find_first_not_of(' ');
   return next != std::string_view::npos && std::islower(static_cast<unsigned char>(text[next]));
 }
@@ -125,7 +125,7 @@ std::vector<std::string_view> split_sentences(std::string_view text) {
     if (text[i] == '\n') finish(i);
     if (text[i] == '"') quoted = !quoted;
     bool ends_quote = text[i] == '"' && !quoted && i > begin && is_end(text[i - 1]);
-    if ((is_end(text[i]) && !quoted) || (ends_quote && !goes_on_in_lower_case(text.substr(i + 1)))) finish(i + 1);
+    if ((is_end(text[i]) && !quoted) || (ends_quote && !continues_sentence(text.substr(i + 1)))) finish(i + 1);
   }
   return sentences;
 }

@@ -99,7 +99,7 @@ class Supervisor {
     finish_report();
     fs::path local = local_folder();
     if (std::error_code ignored; !local.empty() && fs::exists(local, ignored))
-      log_.say(fmt::format("local checkpoints are left in {}; the next start goes on from them, or removes them",
+      log_.say(fmt::format("local checkpoints are left in {}; the next start resumes from them, or removes them",
                            local.string()));
     forget_child(out_);
     return report_;
@@ -185,7 +185,7 @@ class Supervisor {
     std::vector<std::string> words{"train", request_.config};
     words.insert(words.end(), request_.overrides.begin(), request_.overrides.end());
     if (!mesh.setting.empty()) words.push_back(mesh.setting);
-    // A run that is told where to begin goes on from its own checkpoints once it has some.
+    // A run that is told where to begin resumes from its own checkpoints once it has some.
     if (request_.run.checkpoint.resume != "auto" && !report_.attempts.empty() && newest_checkpoint() >= 0)
       words.push_back("checkpoint.resume=auto");
     words.insert(words.end(), {"--out", out_.string(), "--supervised-by", RunLock::own_name()});
@@ -402,7 +402,7 @@ class Supervisor {
       report_.attempts.back().lost = outage_;
       record({.kind = EventKind::restart,
               .step = attempt.from_step + 1,
-              .text = fmt::format("attempt {} goes on from step {}, {} step{} to be done again, {:.1f} s lost",
+              .text = fmt::format("attempt {} resumes from step {}, {} step{} to be done again, {:.1f} s lost",
                                   attempt.number, attempt.from_step, repeated, repeated == 1 ? "" : "s", outage_.sum()),
               .details = {{"attempt", attempt.number},
                           {"from_step", attempt.from_step},
@@ -442,7 +442,7 @@ class Supervisor {
       return stop(signals_.end_asked() ? "asked to stop, and ended at once"
                                        : fmt::format("asked to stop at step {}", attempt.done_step));
     if (asked && info_of(cause.kind).response == Response::retry)
-      return stop(fmt::format("asked to stop; the run ended by {} before it had saved, and goes on from step {}",
+      return stop(fmt::format("asked to stop; the run ended by {} before it had saved, and resumes from step {}",
                               cause.text(), std::max<int64_t>(0, newest_kept())));
     if (grown && left_when_asked) return;
     if (std::optional<std::chrono::milliseconds> wait = patience_with(attempt)) {

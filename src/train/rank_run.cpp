@@ -202,7 +202,7 @@ class Run {
                                          : from.string());
       if (run_.train.check_replicas_every > 0) replicas_.check_all();
     } catch (const RunError&) {
-      // Copies that were taken of a state which was wrong already: the next start goes on from before them.
+      // Copies that were taken of a state which was wrong already: the next start resumes from before them.
       if (parts_.resume.local) discard_local_copies(parts_.local_folder, -1);
       throw;
     }
@@ -305,11 +305,11 @@ class Run {
                                         m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
     watch_for_drift(m);
     if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
-    if (m.tensors) tell_of(*m.tensors, m);
+    if (m.tensors) report_tensor_alarms(*m.tensors, m);
     if (range_test_) range_test_->note(m);
   }
 
-  void tell_of(const TensorStatistics& tensors, const StepMetrics& m) {
+  void report_tensor_alarms(const TensorStatistics& tensors, const StepMetrics& m) {
     for (const TensorAlarm& alarm : tensor_watch_.note(m.step, m.lr, tensors)) {
       say(fmt::format("step {}: {}: {}", alarm.step, name_of(alarm.kind), alarm.text));
       record_event(
@@ -381,7 +381,7 @@ class Run {
     group_.barrier();  // all have read it
     if (group_.leads()) rewind_directory(spike, to);
     group_.barrier();
-    // With the new position, so that a resume goes on from here and not into the same samples.
+    // With the new position, so that a resume resumes from here and not into the same samples.
     state_.spike = spikes_.state();
     saver_.save(state_, Saver::Occasion::periodic);
     local_.begin(-1);  // those there are belong to the steps that were left

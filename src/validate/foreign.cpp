@@ -103,9 +103,10 @@ std::string always_told() {
 }
 
 // What a row asks of a run, checked one thing after the other.
-class Expresser {
+class RunConverter {
  public:
-  Expresser(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles) : row_(row), profiles_(profiles) {}
+  RunConverter(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles)
+      : row_(row), profiles_(profiles) {}
 
   ConvertedRun run() {
     ConvertedRun out;
@@ -142,7 +143,7 @@ class Expresser {
       run_.expert_imbalance = imbalance_published_as(row_);
       if (run_.expert_imbalance > 1) assume(fmt::format("imbalance={}", run_.expert_imbalance));
     }
-    for (auto step : {&Expresser::model, &Expresser::mesh, &Expresser::batch})
+    for (auto step : {&RunConverter::model, &RunConverter::mesh, &RunConverter::batch})
       if (std::string problem = (this->*step)(); !problem.empty()) return problem;
     recompute();
     run_.config.train.eval_every = 0;
@@ -340,7 +341,7 @@ std::string machine_for_gpu(std::string_view gpu) {
 }
 
 ConvertedRun to_run_config(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles) {
-  return Expresser(row, profiles).run();
+  return RunConverter(row, profiles).run();
 }
 
 }  // namespace sextant

@@ -29,7 +29,7 @@ class Faults : public testing::Test {
   TimedOutcome run(const std::string& before) { return timed_command(tiny_train(place_, kFaultRun), before); }
   std::string heartbeat(int rank) { return read_file(place_ / fmt::format("run/heartbeat/rank-{}.json", rank)); }
 
-  // The same command again: tells of the end, goes on from step 2 and finishes.
+  // The same command again: tells of the end, resumes from step 2 and finishes.
   std::string next_start(const std::string& before) {
     Outcome again = run_command(tiny_train(place_, kFaultRun), before);
     EXPECT_EQ(again.code, 0) << again.output;

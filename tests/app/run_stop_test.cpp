@@ -45,7 +45,7 @@ TEST_F(RunStop, IsTheAnswerAlsoWhereTheRunEndedByAFailure) {
   ASSERT_TRUE(has_started());
   run.send(SIGTERM);
   EXPECT_EQ(run.wait(), 5) << run.output();
-  expect_words(run.output(), {"asked to stop; the run ended by exit code 1", "goes on from step 0"});
+  expect_words(run.output(), {"asked to stop; the run ended by exit code 1", "resumes from step 0"});
 }
 
 TEST_F(RunStop, ThatComesWhenAllIsDoneIsNoFailure) {

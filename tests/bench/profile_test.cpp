@@ -345,7 +345,7 @@ TEST(Save, LaunchesAndCheckpointsHaveTheirPlace) {
        .samples = {2.0},
        .bytes = 8e9}};
   merge_into_machine(machine, report);
-  lay_storage(machine, report);
+  merge_storage(machine, report);
   EXPECT_DOUBLE_EQ(machine.tables.kernel_s, 3e-6);
   EXPECT_DOUBLE_EQ(machine.checkpoint_bytes_per_s, 1e9);
 }

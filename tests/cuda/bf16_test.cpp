@@ -59,7 +59,7 @@ TEST_F(CudaBf16, EveryOptimizerStepsAsOnTheCpu) {
   }
 }
 
-// Files hold whole f32 weights: what one device has saved, the other goes on from.
+// Files hold whole f32 weights: what one device has saved, the other resumes from.
 TEST_F(CudaBf16, CheckpointsMoveBetweenTheDevices) {
   run("gpu", bf16_ranks(), {"checkpoint.every=4"});
   run("cpu", cpu_ranks(), {"checkpoint.every=4"});

@@ -80,7 +80,7 @@ TEST_F(CudaFp16, OverflowsAreSkippedAlikeOnRanksThatShareTheDevice) {
   }
 }
 
-// Files hold whole f32 weights: what one device has saved, the other goes on from.
+// Files hold whole f32 weights: what one device has saved, the other resumes from.
 TEST_F(CudaFp16, CheckpointsMoveBetweenTheDevices) {
   run("gpu", fp16_ranks(), {"checkpoint.every=4"});
   run("cpu", cpu_ranks(), {"checkpoint.every=4"});

@@ -1,4 +1,4 @@
-// checkpoint.dtype: what is in the model's files, and that a run goes on from what they do not hold.
+// checkpoint.dtype: what is in the model's files, and that a run resumes from what they do not hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>

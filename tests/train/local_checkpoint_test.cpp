@@ -1,4 +1,4 @@
-// Local checkpoints: a run that ends anywhere goes on from the newest copy that is whole on all ranks, with the bits of
+// Local checkpoints: a run that ends anywhere resumes from the newest copy that is whole on all ranks, with the bits of
 // a run that was left alone; damage, lost hosts and other meshes lead to an older copy, a replica's, a peer's, or the
 // durable checkpoint; and copies of steps that were left behind are never taken.
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Checkpoints know nothing of the mesh: what one mesh saved, another goes on from, with the losses of the run that
+// Checkpoints know nothing of the mesh: what one mesh saved, another resumes from, with the losses of the run that
 // never stopped.
 #include <gtest/gtest.h>
 

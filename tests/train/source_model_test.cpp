@@ -223,7 +223,7 @@ TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
   EXPECT_NE(source.complaint().find("lm_head.weight"), std::string::npos);
 }
 
-// Checkpoints hold experts as the directory did, also those of a run that goes on from a checkpoint.
+// Checkpoints hold experts as the directory did, also those of a run that resumes from a checkpoint.
 TEST(SourceModel, ExpertsStayStacked) {
   Source source("stacked", "mixtral");
   double one_by_one = source.train_to("one_by_one").loss;
@@ -338,7 +338,7 @@ TEST(SourceModel, MistralAndUnknownKeysSurvive) {
                  {"custom", "kept"}});
   source.write("generation_config.json", R"({ "eos_token_id": [2, 3] })");
   source.write("special_tokens_map.json", R"({ "pad_token": "x" })");
-  for (const char* steps : {"train.steps=2", "train.steps=3"}) {  // the second goes on from the first
+  for (const char* steps : {"train.steps=2", "train.steps=3"}) {  // the second resumes from the first
     json saved = json::parse(read_file(source.train_to("run", {steps}).checkpoint / "config.json"));
     EXPECT_EQ(saved["model_type"], "mistral");
     EXPECT_EQ(saved["architectures"], json({"MistralForCausalLM"}));
@@ -427,7 +427,7 @@ TEST(SourceModel, FilesOfTheDirectoryAreInEveryCheckpoint) {
   source.write("additional_chat_templates/tool.jinja", "{{ tools }}");
   source.write("generation_config.json", R"({"eos_token_id": [0, 7], "temperature": 0.6})");
   source.write("tokenizer.json", read_file(source.directory() / "tokenizer.json") + "\n\n");  // its own spacing
-  for (const char* steps : {"train.steps=1", "train.steps=2"}) {  // the second goes on from the first
+  for (const char* steps : {"train.steps=1", "train.steps=2"}) {  // the second resumes from the first
     fs::path saved = source.train_to("run", {steps, "checkpoint.every=1", "checkpoint.background=false"});
     for (const char* name : {"tokenizer_config.json", "chat_template.jinja", "additional_chat_templates/tool.jinja",
                              "generation_config.json", "tokenizer.json"})

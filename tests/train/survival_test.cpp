@@ -126,7 +126,7 @@ TEST_P(Survival, AHugeLearningRateStopsTheRunAndKeepsTheFiniteCheckpoint) {
   TrainResult result = run({"train.steps=50", "checkpoint.every=1", "checkpoint.keep=1", "optimizer.lr=1e20"});
   EXPECT_EQ(result.outcome, ExitCode::non_finite);
   EXPECT_LT(result.step, 12);
-  // The checkpoint before the damage stands, and training goes on from it.
+  // The checkpoint before the damage stands, and training resumes from it.
   EXPECT_EQ(steps(), StepNumbers{3});
   EXPECT_EQ(result.checkpoint, step(3));
   std::string lines = metrics();

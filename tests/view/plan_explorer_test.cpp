@@ -30,7 +30,7 @@ class Explored : public testing::Test {
     spec_ = resolve_model(run_);
   }
 
-  PlanGrid explore(const std::vector<std::string>& vary, int64_t layouts = kLayoutsNextToIt) {
+  PlanGrid explore(const std::vector<std::string>& vary, int64_t layouts = kNeighbouringLayouts) {
     entries_.assign(kMostGridPlans, "");
     return plan_grid({.config = "",
                       .overrides = keys_,

@@ -204,7 +204,7 @@ int hosts_of(CommWorld& world, const std::string& host) {
   return static_cast<int>(std::set<double>(all.begin(), all.end()).size());
 }
 
-void tell_wrong_and_slow(CommReport& report) {
+void report_wrong_and_slow_results(CommReport& report) {
   std::map<int, std::vector<const CommRow*>> blamed;
   for (const CommRow& row : report.rows) {
     if (row.wrong > 0)
@@ -277,7 +277,7 @@ CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch&
     if (world.size() > kMostLinkRanks)
       report.findings.push_back(fmt::format("links were measured between the first {} ranks only", kMostLinkRanks));
   }
-  tell_wrong_and_slow(report);
+  report_wrong_and_slow_results(report);
   for (std::string& sentence : odd_links(report.links)) report.findings.push_back(std::move(sentence));
   return report;
 }

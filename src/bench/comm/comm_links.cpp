@@ -58,7 +58,7 @@ double usual_latency(const std::vector<RankLink>& links, LinkKind kind) {
   return share_of(links, kind, &RankLink::latency_s, 0.25);
 }
 
-std::vector<RankLink> odd_among(const std::vector<RankLink>& links) {
+std::vector<RankLink> find_outliers(const std::vector<RankLink>& links) {
   std::vector<RankLink> odd;
   for (const RankLink& link : links)
     if (link.bytes_per_s < kSlowBandwidth * usual_bandwidth(links, kind_of(link)) ||
@@ -130,7 +130,7 @@ std::vector<RankLink> measure_links(CommWorld& world, const LinkRequest& request
   }
   // A core that was busy elsewhere makes a link look slow once; who is slow again is slow.
   for (int again = 0; again < kSecondLooks; ++again)
-    for (const RankLink& odd : odd_among(links)) {
+    for (const RankLink& odd : find_outliers(links)) {
       RankLink second = probe.measure(odd);
       RankLink& link = *std::find_if(links.begin(), links.end(),
                                      [&](const RankLink& l) { return l.from == odd.from && l.to == odd.to; });
@@ -150,7 +150,7 @@ LinkProfile profile_of(const std::vector<RankLink>& links, LinkKind kind) {
 
 std::vector<std::string> odd_links(const std::vector<RankLink>& links) {
   if (links.size() < 3) return {};  // two ranks have one link, and nothing to compare it with
-  std::vector<RankLink> odd = odd_among(links);
+  std::vector<RankLink> odd = find_outliers(links);
   std::map<int, size_t> all, bad;
   for (const RankLink& link : links) ++all[link.from], ++all[link.to];
   for (const RankLink& link : odd) ++bad[link.from], ++bad[link.to];

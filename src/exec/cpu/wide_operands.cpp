@@ -43,7 +43,7 @@ T* low_halves(const cpu::Widening::Place& place, std::span<const Tensor> side) {
 }
 
 // As many as the kernel is given, in its types.
-std::vector<Tensor> stand_ins(std::span<const Tensor> tensors, const LocalTypes& types) {
+std::vector<Tensor> widened_operands(std::span<const Tensor> tensors, const LocalTypes& types) {
   std::vector<Tensor> wide(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(types.size()));
   for (size_t i = 0; i < wide.size(); ++i) wide[i].dtype = types[i].dtype;
   return wide;
@@ -55,8 +55,8 @@ WideOperands::WideOperands(const cpu::Widening& widening, std::span<const Tensor
                            std::byte* scratch)
     : in_places_(widening.inputs()),
       out_places_(widening.outputs()),
-      in_(stand_ins(in, widening.wide_in)),
-      out_(stand_ins(out, widening.wide_out)),
+      in_(widened_operands(in, widening.wide_in)),
+      out_(widened_operands(out, widening.wide_out)),
       scratch_(scratch) {}
 
 void WideOperands::widen(std::span<const Tensor> in, std::span<const Tensor> out, ThreadTeam& team) {

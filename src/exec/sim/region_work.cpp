@@ -12,7 +12,7 @@ namespace sextant {
 namespace {
 
 // Seconds on the comm lane, one after the other, until the last of it that an op of the compute lane reads.
-double beside_that_is_waited_for(const std::vector<PricedOp>& ops) {
+double blocking_comm_seconds(const std::vector<PricedOp>& ops) {
   std::unordered_map<ValueId, double> made;  // on the lane: when
   double lane = 0, waited = 0;
   for (const PricedOp& op : ops) {
@@ -61,7 +61,7 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
       work.messages += price.message ? seconds : 0;
     }
   }
-  if (region.kind == RegionKind::update) work.beside = beside_that_is_waited_for(ops);
+  if (region.kind == RegionKind::update) work.beside = blocking_comm_seconds(ops);
   for (size_t i = 0; i < sent.size(); ++i) {
     double after = sent[i].seconds - (work.compute - sent[i].at);
     work.arrives_after = i == 0 ? after : std::min(work.arrives_after, after);

@@ -65,7 +65,7 @@ bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape) 
   return library_takes(attrs, shape, 8) && (shape.window == 0 || shape.documents == Documents::together);
 }
 
-bool attention_goes_ragged(const Attrs& attrs, const AttentionShape& shape) {
+bool uses_ragged_batch(const Attrs& attrs, const AttentionShape& shape) {
   return shape.capacity > 0 && library_takes(attrs, shape, 16);
 }
 

@@ -50,7 +50,7 @@ bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape);
 
 // Documents apart as a ragged batch, where the op says how many there may be (attr sequence_documents) and the heads
 // are such that cuDNN does it. Windows may be beside them.
-bool attention_goes_ragged(const Attrs& attrs, const AttentionShape& shape);
+bool uses_ragged_batch(const Attrs& attrs, const AttentionShape& shape);
 
 Bytes attention_library_scratch(const AttentionShape& shape);
 Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);

@@ -33,7 +33,7 @@ int64_t bytes_of(const LocalType& type) {
 Bytes attention(const KernelQuery& query) {
   AttentionShape shape = attention_shape(query.attrs, query.in);
   Bytes masked = attention_goes_to_library(query.attrs, shape) ? attention_library_scratch(shape) : Bytes{0};
-  if (!attention_goes_ragged(query.attrs, shape)) return masked;
+  if (!uses_ragged_batch(query.attrs, shape)) return masked;
   return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::forward).bytes});
 }
 
@@ -41,7 +41,7 @@ Bytes attention_backward(const KernelQuery& query) {
   AttentionShape shape = attention_backward_shape(query.attrs, query.in);
   bool library = attention_goes_to_library(query.attrs, shape);
   Bytes masked = library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
-  if (!attention_goes_ragged(query.attrs, shape)) return masked;
+  if (!uses_ragged_batch(query.attrs, shape)) return masked;
   return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::backward).bytes});
 }
 

@@ -11,7 +11,7 @@ namespace sextant {
 
 namespace {
 
-constexpr int kLooks = 2, kCrowdLooks = 20, kForgetLooks = 5;
+constexpr int kLooks = 2, kNearMedianLooks = 20, kForgetLooks = 5;
 constexpr double kMuchMore = 1.5, kFarMore = 2.5, kShareOfStep = 0.1, kLeastSeconds = 0.002, kAsleepShare = 0.5;
 
 double upper_median(std::vector<double> numbers) {
@@ -116,7 +116,7 @@ std::optional<Straggler> find_straggler(const std::vector<RankTimes>& ranks, con
   return worst;
 }
 
-bool StragglerWatch::is_of_the_crowd(const Straggler& slow, const RankTimes& times) {
+bool StragglerWatch::is_near_median(const Straggler& slow, const RankTimes& times) {
   if (times.crowding <= kCrowded) return false;
   // A rank also sleeps while another of its threads has no core.
   return slow.reason == SlowReason::no_core || slow.reason == SlowReason::compute ||
@@ -150,7 +150,7 @@ std::optional<Straggler> StragglerWatch::judge(const std::vector<RankTimes>& ran
   times_seen_ = before == seen_ ? times_seen_ + 1 : 1;
   looks_without_ = now ? 0 : looks_without_ + 1;
   if (looks_without_ >= kForgetLooks) told_.reset();
-  if (!now || times_seen_ < (is_of_the_crowd(*now, ranks[static_cast<size_t>(now->rank)]) ? kCrowdLooks : kLooks))
+  if (!now || times_seen_ < (is_near_median(*now, ranks[static_cast<size_t>(now->rank)]) ? kNearMedianLooks : kLooks))
     return std::nullopt;
   std::pair told{now->rank, now->reason};
   if (told_ == told) return std::nullopt;

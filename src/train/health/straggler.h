@@ -38,7 +38,7 @@ class StragglerWatch {
   std::optional<Straggler> judge(const std::vector<RankTimes>& ranks, const std::vector<int>& programs);
 
  private:
-  static bool is_of_the_crowd(const Straggler& slow, const RankTimes& times);
+  static bool is_near_median(const Straggler& slow, const RankTimes& times);
 
   std::optional<int> seen_;  // the rank that was slow at the last look
   int times_seen_ = 0;       // in a row

@@ -115,7 +115,7 @@ std::string value_of(const ConfigValues& config, std::string_view key) {
   return at == config.end() ? "" : at->second;
 }
 
-// A run goes on from its checkpoint: what another model.from names would be in its config.toml and nowhere else.
+// A run resumes from its checkpoint: what another model.from names would be in its config.toml and nowhere else.
 void compare_source_model(const ResumeRequest& request, const fs::path& checkpoint, const RunIdentity& saved) {
   constexpr std::string_view kKey = "model.from";
   const RunConfig& run = request.run;

@@ -1,4 +1,4 @@
-// Where a run goes on from: the newest checkpoint that is whole, or the one that is named; and whether it may.
+// Where a run resumes from: the newest checkpoint that is whole, or the one that is named; and whether it may.
 #pragma once
 
 #include <filesystem>

@@ -224,7 +224,7 @@ class RaggedBackward final : public RaggedKernel {
 
 std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
   AttentionShape shape = attention_shape(p.op.attrs, types_of(p.in));
-  if (attention_goes_ragged(p.op.attrs, shape))
+  if (uses_ragged_batch(p.op.attrs, shape))
     if (auto plans = ragged_plans(p.device.attention(), shape, Direction::forward))
       return std::make_unique<RaggedForward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
@@ -236,7 +236,7 @@ std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
 
 std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
   AttentionShape shape = attention_backward_shape(p.op.attrs, types_of(p.in));
-  if (attention_goes_ragged(p.op.attrs, shape))
+  if (uses_ragged_batch(p.op.attrs, shape))
     if (auto plans = ragged_plans(p.device.attention(), shape, Direction::backward))
       return std::make_unique<RaggedBackward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
