@@ -107,7 +107,7 @@ std::string bash_overrides(const std::vector<OverrideKey>& keys) {
                      bash_quoted(names), cases);
 }
 
-// What the command's case sets.
+// The shell variables that the command's case sets.
 std::string bash_words_of(const Command& command, const Command& root) {
   std::vector<std::string> options, verbs;
   std::string text;

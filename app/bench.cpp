@@ -152,7 +152,7 @@ Target target_of(const BenchOptions& o) {
   return target_for(run, 1);
 }
 
-// What a config's Programs do, for the device and threads that the options name.
+// The lowered Programs of a config, for the device and threads that the options name.
 LoweredRun lowered_of(RunConfig& run, const BenchOptions& options) {
   run.device = options.device;
   run.train.threads = threads_of(options);
@@ -450,7 +450,8 @@ std::vector<GroupedGemm> grouped_gemms_of_machine() {
   return gemms;
 }
 
-// What a GPU's file says anew; the rest is as the machine that has the device says.
+// Measures the figures that a GPU's file replaces; the others stay as in that file, or in the known machine with the
+// device when the file is new.
 void bench_gpu(const BenchMachineArguments& a) {
   const BenchOptions& options = a.options;
   Session session(options);

@@ -14,7 +14,7 @@ class App;
 
 namespace sextant {
 
-// What all of them understand.
+// Options that all benchmarks accept.
 struct BenchOptions {
   std::string device = "auto";
   int64_t threads = 0;   // of the CPU; 0: one per core

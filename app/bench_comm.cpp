@@ -76,7 +76,8 @@ void require_on_gpu(const std::vector<std::string>& names, const std::vector<Col
                        .hint = "leave it out, or measure between processors with --device cpu"});
 }
 
-// What --save lays the results over. Links between processors say nothing of those between GPUs.
+// The machine that --save updates with the results. Figures of links between processors do not apply to links between
+// GPUs.
 Machine machine_for(const std::string& file, const std::optional<std::string>& gpu) {
   Machine machine = machine_to_save(file, gpu ? known_machine_with(*gpu) : std::nullopt);
   require_kind(file, machine, gpu ? MeasuredOn::gpu : MeasuredOn::cpu);

@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What the file says now; where there is none, `known`, under the file's name. UserError when there is neither, and
+// The machine in `file`; without such a file, `known`, renamed to the file's name. UserError when there is neither, and
 // when the file could not be written.
 Machine machine_to_save(const std::string& file, const std::optional<Machine>& known);
 

@@ -12,7 +12,7 @@ class App;
 
 namespace sextant {
 
-// What a shell can offer for a value.
+// Kinds of values, by the completions that a shell can offer.
 enum class ArgumentKind : uint8_t {
   none,       // a flag
   words,      // one of CommandOption::words

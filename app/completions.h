@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// What may stand in KEY=VALUE.
+// A config key that KEY=VALUE accepts, and its values.
 struct OverrideKey {
   std::string key;                  // "mesh.tp"
   std::vector<std::string> values;  // where there is a fixed set

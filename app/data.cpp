@@ -58,7 +58,7 @@ void tokenize_verb(const TokenizeArguments& a) {
   SkippedRecords skipped;
   auto documents = [&](const DocumentVisitor& visit) {
     skipped = for_each_document(as_paths(a.inputs), text, [&](std::string_view document) {
-      // What was written so far goes with the exception.
+      // The exception discards the output that was written so far.
       if (stop.asked()) throw RunError(a.output, "stopped by a signal: nothing was written", "", ExitCode::stopped);
       visit(document);
     });

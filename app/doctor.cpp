@@ -48,7 +48,7 @@ struct Visit {
   bool shows;  // progress
 };
 
-// What rank 0 reports when all have done their part; elsewhere nothing.
+// Findings that rank 0 reports when all ranks have finished their checks; empty on the other ranks.
 std::vector<Finding> examine_rank(const Visit& visit, const RankContext& context) {
   const DoctorArguments& a = visit.arguments;
   Host host = this_host(a.directory);

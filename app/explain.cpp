@@ -87,7 +87,7 @@ void require_layer(int64_t layer, int64_t layers) {
                    .hint = fmt::format("the nearest is --layer {}", layers - 1)});
 }
 
-// What was asked for on the command line, shown pass by pass.
+// Prints the output that the command line selects, pass by pass.
 class ExplainView {
  public:
   explicit ExplainView(const ExplainArguments& a)

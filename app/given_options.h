@@ -1,4 +1,4 @@
-// What was typed: the names of a verb's options that stand on the command line.
+// Names of a verb's options that are present on the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -59,7 +59,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
-  // What it is for, its default, what it may be, and which other options it needs or excludes.
+  // An option's purpose, its default, its allowed values, and the other options that it needs or excludes.
   static std::string described(const CLI::Option& option, const OptionValue& value, bool names_words) {
     std::string text = option.get_description();
     if (!value.placeholder.empty() && !option.get_default_str().empty())

@@ -1,11 +1,11 @@
-// What --json prints.
+// Output of --json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace sextant {
 
-// Texts and names of files may be no UTF-8: what is not becomes U+FFFD.
+// Texts and file names may contain invalid UTF-8, which becomes U+FFFD.
 void print_json(const nlohmann::ordered_json& json);
 
 }  // namespace sextant

@@ -660,7 +660,7 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
   } catch (const std::system_error& error) {
     // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to
     // report.
-    // What printing throws begins so (fmt's words).
+    // Errors of printing begin with this text, which is fmt's.
     bool printing = std::string_view(error.what()).starts_with("cannot write to file");
     if (error.code() != std::errc::broken_pipe)
       tell(printing ? output_error(error.code().message()).what() : printable(error.what(), Newlines::kept));

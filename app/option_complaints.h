@@ -1,4 +1,5 @@
-// What is wrong with the options of a verb, in words of ours: the option, what was got, what it takes, what it is for.
+// Explains errors in the options of a verb in our own words: the option, the given value, the values that it takes, and
+// its purpose.
 #pragma once
 
 #include <CLI/CLI.hpp>

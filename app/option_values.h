@@ -1,5 +1,5 @@
-// What each option takes, in words: the placeholder that help and manual pages show, and the noun phrase behind
-// "expected" in a complaint. Units and formats stand in one table; sets of words and bounds of numbers are read off
+// The values that each option takes, in words: the placeholder that help and manual pages show, and the noun phrase
+// after "expected" in a complaint. One table holds units and formats; sets of words and bounds of numbers are read from
 // the option's own declaration.
 #pragma once
 

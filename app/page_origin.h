@@ -1,4 +1,4 @@
-// What a page says of where it comes from: the command as it was typed, the version and the date.
+// Origin that a page states: the command as it was typed, the version and the date.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ void print_laws(const PlanArguments& a) {
   fmt::print("{}", a.json ? laws_json(request) : laws_text(request));
 }
 
-// What the page of a plan is told is nothing to a plan without one.
+// Options that only configure the plan's page require that page.
 void require_report(const PlanArguments& a) {
   for (const char* option : {"--vary", "--layouts"})
     if (a.report.empty() && std::ranges::count(a.given, option) > 0)
@@ -66,7 +66,7 @@ void require_machine(const PlanArguments& a) {
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 
-// What a plan is made for: our kernels here, or a machine of machines/ under a software profile.
+// Target of a plan: our kernels on this machine, or a machine of machines/ under a software profile.
 struct PlanTarget {
   std::optional<Machine> machine;
   SoftwareProfile profile;
@@ -199,7 +199,7 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
       .intervals = intervals ? &*intervals : nullptr};
   RunPlan plan = make_plan(request, &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
-  // What takes less of the device has no more room on the host.
+  // Settings that need less device memory do not need less host memory.
   if (!plan.fits_device() && !a.json) print_what_would_fit(run, spec, place, target);
   write_pictures({.arguments = a,
                   .run = run,

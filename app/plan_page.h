@@ -28,7 +28,7 @@ struct PlanPageParts {
 
 std::string plan_page(const PlanPageParts& parts);
 
-// What the run trains, for a title: the preset's name, or its architecture.
+// Name of the trained model for a title: the preset's name, or its architecture.
 std::string model_name(const RunConfig& run, const ModelSpec& spec);
 
 }  // namespace sextant

@@ -22,13 +22,13 @@ class Processes {
   // Meets the others when there are any. UserError when a launcher started this, but the build has no MPI.
   void join();
 
-  // What this process is to run: one rank among processes, or all as threads.
+  // The ranks that this process runs: one rank among processes, or all ranks as threads.
   Launch launch(std::chrono::milliseconds timeout, const StatusLookup& status_lookup);
 
   // How long this process may still be there after a failure, and how long it waits for the others after success.
   void bound_end(std::chrono::milliseconds after_failure, std::chrono::milliseconds after_success);
 
-  // What the process is about to return: the launcher hears of it.
+  // Reports to the launcher the exit code that this process is about to return.
   void leave_with(ExitCode exit_code);
 
   bool leads() const;  // is the first, or alone

@@ -75,7 +75,7 @@ Json output_json(const ObservedOutput& output) {
           {"rms", s.rms()}};
 }
 
-// What ops make, over all ranks and microbatches, in the order in which they first ran.
+// Outputs of ops, merged over all ranks and microbatches, in the order in which the ops first ran.
 std::vector<ObservedOutput> joined_ops(const std::vector<ObservedOutput>& ops) {
   std::vector<ObservedOutput> joined;
   std::map<std::tuple<Phase, std::string, std::string>, size_t> places;
@@ -299,7 +299,7 @@ void replay_verb(const ReplayArguments& a) {
   MakeExecutor wide_executors = [&](const RankContext& context, int threads) {
     return make_f64_executor(executors(context, threads));
   };
-  // What is kept to go back to is f32: in f64 a second execution would not begin from the same bits.
+  // The state kept for the next execution is f32: in f64 a second execution would not begin from the same bits.
   Replayed replayed =
       replay(plan, dataset, wide ? wide_executors : executors,
              {.times = wide ? 1 : kExecutions, .ops = a.ops || a.bisect, .documents = a.documents, .faults = faults});

@@ -1,4 +1,4 @@
-// What `train` and `run` make of the same arguments.
+// Inputs that `train` and `run` derive from the same arguments.
 #pragma once
 
 #include <filesystem>

@@ -36,7 +36,7 @@ bool runs_on_cuda(const RunConfig& run) {
   return (run.device == "auto" ? device_of_auto() : run.device) == "cuda";
 }
 
-// What was measured of this machine; of a GPU, what is known of its kind otherwise.
+// The measured file of this machine; without one, for a GPU, the known machine with that GPU.
 std::optional<Machine> machine_here(const RunConfig& run) {
   DeviceKind kind = runs_on_cuda(run) ? DeviceKind::accelerator : DeviceKind::cpu;
   if (!find_machine_file(kThisMachine).empty())

@@ -1,4 +1,4 @@
-// What is predicted of a run on this machine, at its start: the plan that `sextant plan CONFIG --machine here` prints,
+// Prediction for a run on this machine, made at its start: the plan that `sextant plan CONFIG --machine here` prints,
 // kept in the run as plan.json, with the time of every op.
 #pragma once
 

@@ -65,7 +65,7 @@ std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
   return meant ? fmt::format("keys of the config are given as {}=VALUE", *meant) : "";
 }
 
-// What was meant by a word that is no verb: another verb, what stands below one (tokenize), or an option (search).
+// The likely meaning of a word that is no verb: another verb, a subcommand of one (tokenize), or an option (search).
 std::string hint_for_verb(const CLI::App& app, const std::string& word) {
   std::string option = "--" + word;
   std::map<std::string, std::string> above;  // of what stands below a verb, that verb
@@ -95,7 +95,7 @@ void refuse_unknown_option(const CLI::App& app, const std::string& word) {
                    .hint = hint.empty() ? "`sextant --help` lists the verbs" : hint});
 }
 
-// What remains of a command line once the verb has read what it knows.
+// Explains the words of a command line that remain after the verb has read those that it knows.
 void explain_extras(const NamedVerb& verb, std::vector<std::string> extras, Complaint& complaint) {
   if (extras.empty()) return;
   std::ranges::reverse(extras);  // CLI11 has the last first

@@ -1,4 +1,4 @@
-// What is wrong with a command line, as a UserError like any other: the verb, what was expected, and what to do.
+// Errors in a command line, as a UserError like any other: the verb, what was expected, and what to do.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// What --version prints: the number, the commit where it is known, and what the program was built with.
+// Output of --version: the number, the commit where it is known, and the versions of the parts that the program was
+// built with.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a question is about: a run, given as a config or as the name of a preset, and where it would run. A preset
-// becomes a run with a usual batch; `key=value` pairs behind it change that as behind any config.
+// The run that a question is about, given as a config or as the name of a preset, and the devices it would run on. A
+// preset becomes a run with a usual batch. `key=value` pairs after it override keys as they do after a config.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ auto shape_of(const AskedRun& asked) {
                     spec.vocab, asked.parameters, asked.run.batch.seq);
 }
 
-// What tells without a search of all layouts whether the run is too large.
+// A quick check, without a search of all layouts, of whether the run is too large.
 struct SizeGuess {
   std::string why;  // what a device lacks; empty where the smallest layout fits, or there is none
   bool sure = false;

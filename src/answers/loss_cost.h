@@ -1,5 +1,5 @@
-// What a token and a point of loss cost: a real plan of the run, and the loss that a scaling law forecasts for budgets
-// of tokens around the one that was asked for.
+// Cost of a token and of a point of loss: a real plan of the run, and the loss that a scaling law forecasts for token
+// budgets around the requested one.
 #pragma once
 
 #include <optional>

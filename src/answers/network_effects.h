@@ -1,5 +1,5 @@
-// What the network does to a run whose layout stands: where the ranks of each axis lie, step times if they lay
-// otherwise, and with a link of each level slower than it should be.
+// Effects of the network on a run whose layout is fixed: the network level of each axis, step times with other orders
+// of the axes, and step times with a slower link on each level.
 #pragma once
 
 #include <cstdint>

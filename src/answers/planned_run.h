@@ -40,7 +40,7 @@ struct PlanQuestion {
 
 // Nothing where layouts may fit and none is below `below_seconds`; else as search_layouts.
 std::optional<PlannedRun> planned_run(const PlanQuestion& question);
-// What the smallest layout needs, or nothing where there is none.
+// The smallest layout with its needs, or nothing where there is none.
 std::optional<Candidate> smallest_of(const PlanQuestion& question);
 
 nlohmann::ordered_json json_of(const PlannedRun& plan);

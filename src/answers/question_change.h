@@ -37,8 +37,8 @@ struct ChangeableQuestion {
 // UserError for a change that cannot be made. Another batch.seq keeps the tokens of a step.
 ChangedQuestion with_change(const ChangeableQuestion& question, const QuestionChange& change);
 
-// What must be said beside a length of sequences for the model to have positions for them: "model.max_seq=16384", or
-// nothing where it has them, or cannot.
+// The override that gives the model positions for this sequence length: "model.max_seq=16384". Empty where the model
+// has them already or cannot have them.
 std::string positions_for(const ModelSpec& spec, int64_t seq);
 
 // Of a machine with a network beyond its node: "x2" is twice as fast, "400" so many GB/s of a node.

@@ -1,5 +1,5 @@
-// What changes of a run when one thing is changed: a row for each change, and each row a real plan, the fastest layout
-// found anew.
+// Effects on a run of changing one thing: a row for each change. Each row is a real plan with the fastest layout,
+// searched anew.
 #pragma once
 
 #include <optional>

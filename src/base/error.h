@@ -36,7 +36,7 @@ class UserError : public std::runtime_error {
   std::vector<Complaint> complaints_;
 };
 
-// What was asked for is well-formed, but needs more memory than there is.
+// The request is well-formed, but needs more memory than there is.
 class DoesNotFit : public UserError {
  public:
   using UserError::UserError;

@@ -1,5 +1,6 @@
-// What the program's exit status means to the script or scheduler that started it. The one table: error.h's classes and
-// the verbs give these, docs/exit-codes.md describes them (tests/app/exit_code_test.cpp holds the two together).
+// Meanings of the program's exit status for the script or scheduler that started it. This is the only table: error.h's
+// classes and the verbs return these codes, docs/exit-codes.md describes them (tests/app/exit_code_test.cpp compares
+// the two).
 #pragma once
 
 #include <span>

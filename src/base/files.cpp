@@ -58,7 +58,7 @@ struct stat status_of(const fs::path& path, int fd) {
       {.place = path.string(), .got = fmt::format("is {}, not a regular file", kind), .expected = "a regular file"});
 }
 
-// What a shell connects for <(command) or a pipe into /dev/stdin, as opposed to a pipe that has a name.
+// True for the unnamed pipe that a shell connects for <(command) or to /dev/stdin; false for a named pipe.
 bool is_pipe_of_shell(const struct stat& info, int fd) {
   struct statfs system {};
   return S_ISFIFO(info.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;

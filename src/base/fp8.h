@@ -64,8 +64,8 @@ constexpr float fp8_value(const Fp8Format& format, uint8_t code) {
          power(static_cast<int>(exponent) - 1 + format.least_exponent - format.mantissa_bits);
 }
 
-// What a value is multiplied by before it is rounded, from its largest magnitude. 1 where nothing can be said of it;
-// never infinite, however small its numbers are.
+// Factor that a value is multiplied by before it is rounded, from its largest magnitude `amax`. 1 where amax is not
+// positive and finite; never infinite, however small amax is.
 constexpr float fp8_scale(const Fp8Format& format, float amax) {
   constexpr float kMost = std::numeric_limits<float>::max();
   if (!(amax > 0) || amax > kMost) return 1;

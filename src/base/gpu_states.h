@@ -1,4 +1,4 @@
-// What the GPUs of this host do at this moment, for the report of a hang.
+// Current activity of the GPUs of this host, for the report of a hang.
 #pragma once
 
 #include <chrono>

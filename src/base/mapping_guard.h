@@ -1,6 +1,6 @@
-// What happens when a file that is mapped gets shorter while it is in use: touching what is gone raises SIGBUS, which
-// would end the process without a word. Every mapping is registered here; then it ends with a message that names the
-// file, and exit code 3.
+// Handles a mapped file that becomes shorter while it is in use: access to the removed part raises SIGBUS, which would
+// end the process without a message. Every mapping is registered here, so that the process ends with a message that
+// names the file, and exit code 3.
 #pragma once
 
 #include <cstddef>

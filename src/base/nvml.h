@@ -29,7 +29,7 @@ class Nvml {
     return call && call(arguments...) == kSuccess;
   }
 
-  // What a function writes into its last argument.
+  // The value that the function writes into its last argument; nullopt when the call fails.
   template <class T, class... Arguments>
   std::optional<T> value(const char* function, Arguments... arguments) const {
     T answer{};

@@ -1,5 +1,5 @@
-// What it means that a path cannot be read: the mistake of whoever gave it, or a failure of the system that may be gone
-// the next time (a disk that did not answer, too many open files).
+// Classifies the error of a path that cannot be read: a mistake of the user who gave it, or a failure of the system
+// that may be gone the next time (a disk that did not answer, too many open files).
 #pragma once
 
 #include <filesystem>

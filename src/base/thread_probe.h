@@ -1,4 +1,4 @@
-// What a thread of this host is doing, as /proc tells it: for a rank that no longer answers.
+// State of a thread of this host, read from /proc: for a rank that no longer answers.
 #pragma once
 
 #include <sys/types.h>

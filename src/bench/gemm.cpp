@@ -137,7 +137,7 @@ Repeat search_repeat(double seconds, double call_s) {
 
 namespace {
 
-// What the search saw of one type's shapes: of each, what was seen longest.
+// Results of the search over shapes of one type: of each shape, the result of its longest measurement.
 class SeenGemms {
  public:
   SeenGemms(const GemmRequest& request, const std::string& type, BenchReport& report, const Watch& watch)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kExpertsInput = 2;  // of every one of these ops
 
-// What rows of an operand are: tokens, or slots (a token and one of its experts each).
+// Meaning of an operand's rows: tokens, or slots (a token and one of its experts each).
 enum class RowsOf : uint8_t { tokens, slots };
 
 // How an op multiplies: rows of input 0 by a matrix of its expert, as it is stored or transposed; or, of a weight's
@@ -197,7 +197,7 @@ BenchResult time_grouped(const GroupedGemmRequest& request, const GroupedGemm& g
   return result;
 }
 
-// What says that two of them are the same.
+// Two grouped GEMMs with the same key are equal.
 std::string key_of(const GroupedGemm& gemm) {
   std::string key(gemm.def->name);
   for (const TensorType& type : gemm.inputs)
@@ -239,7 +239,8 @@ std::vector<GroupedGemm> grouped_gemms_of(const LoweredRun& run) {
       for (const Op& op : region.ops) {
         if (!is_grouped_gemm(op)) continue;
         GroupedGemm gemm{.def = op.def, .inputs = {}, .attrs = {}};
-        // What a weight's gradient is added to, behind these, is no operand of the product.
+        // The loop stops after the experts: the tensor to which a weight's gradient is added, a later input, is no
+        // operand of the GEMM.
         for (size_t i = 0; i <= kExpertsInput; ++i) {
           const Value& value = program[op.inputs[i]];
           std::span<const int64_t> dims = value.local.dims();

@@ -15,8 +15,8 @@ struct MemoryRequest {
 
 void bench_memory(const MemoryRequest& request, BenchReport& report, const Watch& watch);
 
-// What a kernel that does next to nothing takes, from the end of the one before it to its own: so much is lost between
-// two that depend on each other.
+// Seconds of a kernel that does next to nothing, from the end of the kernel before it to its own end. Two kernels that
+// depend on each other lose this time between them.
 void bench_launch(const MemoryRequest& request, BenchReport& report, const Watch& watch);
 
 }  // namespace sextant

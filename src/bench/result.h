@@ -1,6 +1,6 @@
-// What a benchmark found, to be shown, kept, read again and compared. A result is one thing timed many times; a report
-// is the results of one command with the environment they hold for. As JSON it may come from anywhere: reading refuses
-// what is no report with a UserError.
+// Results of benchmarks, to print, save, read again and compare. A result is one thing timed many times. A report is
+// the results of one command, with the environment they hold for. JSON input is not trusted: reading refuses anything
+// that is not a report with a UserError.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ BenchReport parse_report(std::string_view json, std::string_view place);
 // One file with the roofline and the curves.
 std::string report_html(const BenchReport& report, std::string_view title);
 
-// What differs between two reports beyond noise: results of the same key whose samples differ by Mann–Whitney's test at
+// Differences between two reports beyond noise: results of the same key whose samples differ by Mann–Whitney's test at
 // 1 % and whose medians differ by at least `least_change` and by more than single calls do.
 struct Change {
   std::string key;

@@ -19,7 +19,7 @@ std::string flop_text(double rate) {
 }
 
 std::string rate_text(const BenchResult& result) {
-  // What limits a stream is its bytes; a GEMM is known by its flops.
+  // A kernel below 2 flops per byte is limited by bandwidth, so its rate is in GB/s; a GEMM's rate is in FLOP/s.
   bool streams = result.flops == 0 || (result.bytes > 0 && result.flops / result.bytes < 2);
   return streams ? fmt::format("{:.1f} GB/s", result.bytes_per_s() / 1e9) : flop_text(result.flops_per_s());
 }

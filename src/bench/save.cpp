@@ -111,7 +111,7 @@ void merge_ops(Machine& machine, const BenchReport& report) {
 void merge_launch(Machine& machine, const BenchReport& report) {
   for (const BenchResult& r : report.results) {
     if (r.kind != "launch" || r.samples.empty()) continue;
-    // What is fitted stays: it comes from whole steps, whose kernels go out many at a time.
+    // The fitted value stays: it comes from whole steps, which launch many kernels at a time.
     machine.tables.kernel_s = bounded(&Efficiencies::kernel_s, r.seconds().median);
   }
 }
@@ -121,7 +121,7 @@ std::string_view message_name(Collective op) {
   return op == Collective::broadcast ? "" : name_of(op);
 }
 
-// What a message takes where nobody is waited for, as it is known of the ops of a step: the simulator adds the waiting.
+// Seconds of a message without waits for other ranks, in the form of measured ops: the simulator adds the waiting.
 std::map<std::string, std::vector<MeasuredOp>> messages_of(const CommReport& report) {
   OpSamples samples;
   for (const CommRow& row : report.rows) {
@@ -170,7 +170,7 @@ void merge_link_efficiency(Machine& machine, const CommReport& report) {
 
 namespace {
 
-// What was measured now, and of the rest what was said when nothing was.
+// The source of the new measurements. The other figures keep the source from before any measurement.
 void put_source(Machine& machine, const std::string& table, const std::string& source) {
   constexpr std::string_view kRest = "; the rest as before: ";
   std::string& place = machine.sources[table];

@@ -1,6 +1,6 @@
-// What repeated timings say. In: seconds of single calls. Out: their middle, best and spread, an interval for the
-// middle, and whether two sets of them differ beyond chance. And the loop that takes them: warm until times settle,
-// then repeated until enough is known.
+// Statistics of repeated timings. In: seconds of single calls. Out: their median, best and spread, an interval for the
+// median, and whether two sets differ beyond chance. Also the loop that takes the timings: it warms up until times
+// settle, then repeats until the result is precise enough.
 #pragma once
 
 #include <cstdint>

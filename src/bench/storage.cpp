@@ -129,7 +129,7 @@ class StorageBench {
 
   // Before every so many blocks of a checkpoint: how far it is, and whether to go on. Not before every one, since ranks
   // meet here.
-  bool goes_on_at(int64_t row, int64_t rows, const char* what) {
+  bool continues_at(int64_t row, int64_t rows, const char* what) {
     constexpr int64_t kRowsBetween = 64;
     if (row % kRowsBetween != 0) return true;
     double block = static_cast<double>(kBlock) * world_.size() / 1e9;
@@ -147,7 +147,7 @@ class StorageBench {
       SafetensorsWriter writer(directory / "model.safetensors", plan, Share::part);
       int64_t rows = plan.tensors.front().shape[0];
       for (int64_t row = 0; row < rows; ++row) {
-        if (!goes_on_at(row, rows, "written")) return;  // what was staged goes with its directory
+        if (!continues_at(row, rows, "written")) return;  // what was staged goes with its directory
         block_[0] = static_cast<float>(row);
         writer.write_rows(name(world_.rank()), {row, row + 1}, std::as_bytes(std::span(block_)));
       }
@@ -162,7 +162,7 @@ class StorageBench {
     std::span<const std::byte> bytes = file.tensor(name(world_.rank())).bytes;
     int64_t wrong = 0, rows = static_cast<int64_t>(bytes.size() / kBlock);
     for (int64_t row = 0; row < rows; ++row) {
-      if (!goes_on_at(row, rows, "read")) break;
+      if (!continues_at(row, rows, "read")) break;
       block_[0] = static_cast<float>(row);
       wrong += std::memcmp(bytes.data() + static_cast<size_t>(row) * kBlock, std::as_bytes(std::span(block_)).data(),
                            kBlock) != 0;

@@ -25,7 +25,7 @@ struct StorageRequest {
 
 BenchReport bench_storage(CommWorld& world, const StorageRequest& request, const Watch& watch);
 
-// What saving costs a run that waits for every save.
+// Cost of saving for a run that waits for every save.
 struct SaveLoss {
   double saves_per_day = 0, minutes_per_day = 0;
   double share = 0;  // of the time

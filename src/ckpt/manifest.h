@@ -43,9 +43,9 @@ std::string manifest_json(const Manifest& manifest);
 // UserError when the text is none.
 Manifest parse_manifest(std::string_view text, std::string_view place);
 
-// What of the directory is not as its manifest says, one clause each ("model.safetensors is missing"). The first looks
-// at sizes and takes files out of the manifest that are missing or of another size; the second hashes those that it
-// lists.
+// Differences between the directory and its manifest, one clause each ("model.safetensors is missing"). wrong_sizes
+// compares sizes and removes files from the manifest that are missing or of another size. wrong_content hashes the
+// files that the manifest lists.
 std::vector<std::string> wrong_sizes(const std::filesystem::path& directory, Manifest& manifest);
 std::vector<std::string> wrong_content(const std::filesystem::path& directory, const Manifest& manifest,
                                        const ShareBlocks& share);

@@ -192,7 +192,7 @@ bool same_values(const TensorView& a, const TensorView& b) {
   return true;
 }
 
-// What is in the files of every rank, though it may hold only some stages of the model.
+// Tensors in the files of every rank: all of the model, though a rank may hold only some stages.
 std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const std::vector<HfTensor>& tensors,
                                         const WeightsForm& form) {
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
@@ -342,7 +342,7 @@ void refuse_other_copies(const ModelSpec& spec, const WeightsReader& source) {
 }
 
 std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
-  // What stands before the number of a layer, in our names and in the file's.
+  // Text before the layer number: `own` in our parameter names, `prefix` in the file's tensor names.
   std::string own = fmt::format("layers.{}.", spec.layers - 1), prefix;
   for (const HfTensor& tensor : model_of(spec).tensors(spec))
     if (size_t at = tensor.name.find(fmt::format(".{}.", spec.layers - 1));

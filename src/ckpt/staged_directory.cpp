@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a side directory may hold. Anything else is not ours.
+// Names that a side directory may contain. Any other entry is not ours.
 constexpr std::string_view kStaged = "staged";      // the new directory; after an exchange the old one
 constexpr std::string_view kReplaced = "replaced";  // the old directory, moved aside
 constexpr std::string_view kRemoved = "removed";    // a directory on its way out

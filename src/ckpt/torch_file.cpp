@@ -15,7 +15,7 @@ namespace {
 using Span = std::span<const std::byte>;
 using Entries = std::map<std::string_view, Span>;
 
-// What a file that is no zip archive is, by how it begins.
+// UserError for a file that is not a zip archive. The first bytes of the file determine the message.
 void require_zip(std::string_view place, Span file) {
   std::string_view text = as_text(file);
   if (text.starts_with("PK")) return;

@@ -95,7 +95,7 @@ class Unpickler {
   void reduce();
   void build();
 
-  // What REDUCE calls.
+  // Functions that REDUCE calls.
   void make_tensor(const TorchGlobal& function, std::span<const Id> arguments);
   void take_parameter(std::span<const Id> arguments);
 

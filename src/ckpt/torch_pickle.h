@@ -31,7 +31,7 @@ struct PickledTensor {
 // `pickle` is the whole of data.pkl, `place` names it in messages. Tensors are in the order of the dictionary.
 std::vector<PickledTensor> parse_torch_pickle(std::string_view place, std::span<const std::byte> pickle);
 
-// What to do with a file that only a Python program can read.
+// Hint for a file that only a Python program can read.
 std::string_view how_to_convert();
 
 }  // namespace sextant

@@ -37,8 +37,8 @@ enum class Reduction : uint8_t { sum, max };
 
 class PayloadCheck;  // payload_check.h
 
-// What one lane of a rank talks through during collectives: its transport, its tag, and the bytes it has sent so far.
-// One thread at a time.
+// Endpoint of one lane of a rank for collectives: its transport, its tag, and the bytes it has sent so far. Used by one
+// thread at a time.
 struct Channel {
   Transport& transport;
   int tag = 0;

@@ -37,7 +37,7 @@ class HostGroup {
   int tag_ = 0;
   int rank_ = 0;
   Group group_{{0}, 0};
-  // What the rank's status says during these.
+  // Places that the rank's status shows during sums, barriers and broadcasts.
   const std::string *adding_ = nullptr, *waiting_ = nullptr, *listening_ = nullptr;
 };
 

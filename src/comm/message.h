@@ -1,5 +1,4 @@
-// What every transport says about a message, in the same words: for time-outs, sizes that do not match, and runs that
-// ended.
+// Error texts that all transports share: for time-outs, size mismatches, and runs that ended.
 #pragma once
 
 #include <chrono>

@@ -20,7 +20,6 @@ using Work = std::function<void(const RankContext&)>;
 // For the others to hear that the run has ended. They need do nothing more: what they had saved is whole.
 constexpr std::chrono::milliseconds kPatience{500};
 
-// What a rank that failed left behind.
 struct Failure {
   std::exception_ptr error;
   std::string what;

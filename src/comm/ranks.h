@@ -27,7 +27,7 @@ struct RankTeam {
   std::chrono::milliseconds timeout{0};  // of every wait for another rank
 };
 
-// What the process returns when this error ends it.
+// Exit code of the process when this error ends it.
 ExitCode exit_code_of(const std::exception& error);
 
 void run_ranks(const Launch& launch, const RankTeam& team, const std::function<void(const RankContext&)>& work);

@@ -34,7 +34,8 @@ struct Message {
   std::condition_variable changed;
 };
 
-// What one rank has posted to or expects from another, unmatched, oldest first. For one tag all are of one direction.
+// Unmatched messages between two ranks: sends that one has posted, or receives that the other has posted. Oldest first.
+// All entries of one tag have the same direction.
 class Mailbox {
  public:
   void put(Message& message) {

@@ -61,7 +61,7 @@ class Transport {
     return std::chrono::milliseconds(tag == kSaveTag ? longest_wait_ms_ : wait_ms_.load(std::memory_order_relaxed));
   }
 
-  // What this rank is doing: written by the code that works on it, named in the errors of ranks that wait.
+  // Current activity of this rank: written by the code that runs on it, shown in the errors of ranks that wait.
   RankStatus& rank_status() { return rank_status_; }
   const RankStatus& rank_status() const { return rank_status_; }
 

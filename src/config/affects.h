@@ -1,11 +1,11 @@
-// What a config key is about: the result of a run, or only how it gets there.
+// Effect of a config key: on the result of a run, or only on its execution.
 #pragma once
 
 #include <cstdint>
 
 namespace sextant {
 
-// What a change of a key between two starts of one run changes.
+// Effect of changing a key between two starts of one run.
 enum class Affects : uint8_t {
   result,     // what is trained, or on what: the weights would be others
   execution,  // where and how it runs, what is kept and shown

@@ -1,5 +1,5 @@
-// What two configs of one run have in common, key by key: what a checkpoint keeps of its config, and what a resumed run
-// changed.
+// Compares two configs of one run key by key: the values that a checkpoint keeps of its config, and the keys that a
+// resumed run changed.
 #pragma once
 
 #include <map>

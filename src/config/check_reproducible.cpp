@@ -23,7 +23,7 @@ void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints&
     complaints.add(run, {key, "train.loss_scale.initial"},
                    {.got = "gradients of scaled losses do not fit the fixed range in which they are summed",
                     .expected = "train.loss_scale.initial = 0, or " + none});
-  // What reads gradients as numbers of one word each.
+  // These options read gradients as numbers of one word each; exact sums are f64 (ops/exact_sum.cpp).
   if (run.log.tensor_stats_every > 0)
     complaints.add(run, {key, "log.tensor_stats_every"},
                    {.got = "log.tensor_stats_every is not supported with train.reproducible",

@@ -1,4 +1,4 @@
-// What cannot be the same on every mesh, where a run asks for that (train.reproducible). Inside config/ only.
+// Rejects settings whose results depend on the mesh when a run sets train.reproducible. Inside config/ only.
 #pragma once
 
 #include "config/complaints.h"

@@ -37,7 +37,7 @@ std::vector<std::string> cells_of(const std::string& row) {
   return cells;
 }
 
-// What stands between backticks, each to its first blank. Parentheses hold values, not names.
+// The texts between backticks, each up to its first blank. Text in parentheses is skipped: it holds values, not names.
 std::vector<std::string> names_in(const std::string& cell) {
   std::vector<std::string> names;
   int depth = 0;

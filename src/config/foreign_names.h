@@ -15,8 +15,9 @@ struct ForeignName {
 
 enum class ForeignMatch : uint8_t { whole, last_part };
 
-// What `name` of another program is here: "--global-batch-size", "gradient_accumulation_steps", "training.steps", with
-// dashes or underscores; last_part finds num_train_epochs for train.num_train_epochs. No `ours` when it is unknown.
+// Our equivalent of another program's `name`: "--global-batch-size", "gradient_accumulation_steps", "training.steps",
+// with dashes or underscores; last_part finds num_train_epochs for train.num_train_epochs. `ours` is empty when the
+// name is unknown.
 ForeignName find_foreign_name(std::string_view name, ForeignMatch match = ForeignMatch::whole);
 
 // "here it is optimizer.lr"; empty when the name is unknown.

@@ -17,7 +17,7 @@ RunConfig load_config(const std::filesystem::path& file, std::span<const std::st
 // The same from a text; `source` is what to call it.
 RunConfig parse_config(std::string_view toml, std::string_view source, std::span<const std::string> overrides = {});
 
-// What load_config reads as the same config: the given keys, and the defaults as comments.
+// TOML text that load_config reads as the same config: the given keys, and the defaults as comments.
 std::string config_toml(const RunConfig& run);
 
 }  // namespace sextant

@@ -41,7 +41,7 @@ std::vector<std::string> axis_keys() {
 
 namespace {
 
-// What of an axis's ranks divides experts, and what holds parts of the same experts.
+// Numbers of an axis's ranks: `expert` ranks divide the experts, `tensor` ranks hold parts of the same experts.
 struct ExpertShare {
   int64_t expert = 1, tensor = 1;
 };
@@ -109,7 +109,7 @@ ExpertMesh expert_mesh_of(const MeshSection& mesh) {
   int64_t rest = mesh.tp / made.etp, sharing = mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp;
   made.error = fmt::format("ep {} cannot be made of tp/etp {}, cp {} and {} {}", mesh.ep, rest, mesh.cp,
                            mesh.zero_ranks > 0 ? "zero_ranks" : axis_of(&MeshSection::dp).name(), sharing);
-  // What take_parts takes: a divisor of the rest of tp, or all of it and cp with a divisor of dp.
+  // Sizes that take_parts accepts: a divisor of tp/etp, or all of tp/etp and cp with a divisor of dp (zero_ranks).
   constexpr size_t kMostNamed = 12;
   std::vector<int64_t> sizes;
   for (int64_t part = 1; part <= rest; ++part)

@@ -94,7 +94,7 @@ std::string section_table(const Section& section) {
   return out;
 }
 
-// What each optimizer reads, with its defaults.
+// Table of the settings that each optimizer reads, with their defaults.
 std::string optimizer_table() {
   std::string out = "\n| optimizer | what it is | reads, with its defaults |\n|---|---|---|\n";
   for (const OptimizerDef* def : all_optimizers()) {

@@ -172,7 +172,7 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
   return def ? def->defaults : ModelSpec{};
 }
 
-// What a preset has only because it follows from its other sizes must follow from the new ones too.
+// Resets the sizes that a preset derives from its other sizes, so that they are derived from the new sizes.
 void forget_derived(ModelSpec& spec) {
   if (spec.experts && spec.experts->ffn == spec.ffn) spec.experts->ffn = 0;
   if (spec.ffn == default_ffn(spec.architecture, spec.hidden)) spec.ffn = 0;
@@ -191,7 +191,7 @@ void derive_missing(ModelSpec& spec, const RunConfig& run) {
   if (def && def->takes("experts.shared_ffn") && spec.experts->shared_ffn == 0) spec.experts->shared_ffn = spec.ffn;
 }
 
-// What would follow from a size that nobody knows is not known either.
+// A size that is derived from an unknown size is unknown too.
 void distrust_derived(const ModelSection& model, Complaints& complaints) {
   bool hidden = complaints.trusts("model.hidden"), heads = complaints.trusts("model.heads");
   if (!heads && !model.kv_heads) complaints.distrust("model.kv_heads");

@@ -26,7 +26,7 @@ GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks);
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
                           const GroupPlace& place);
 
-// What a rank sends to others of its group when all send to all: inside the innermost level, and beyond it.
+// Bytes that a rank sends to other ranks of its group in an all-to-all: inside the innermost level, and beyond it.
 struct Exchange {
   double near_bytes = 0, far_bytes = 0;
 };

@@ -8,7 +8,7 @@ namespace sextant {
 
 namespace {
 
-// What one unit computes at a time, and the share of its rate that the reuse of operands inside such a tile allows.
+// A tile that one unit computes at a time, and the share of its rate that operand reuse inside the tile allows.
 struct Tile {
   double rows, columns, rate;
 };

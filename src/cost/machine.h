@@ -70,7 +70,7 @@ struct MeasuredOp {
   bool operator==(const MeasuredOp&) const = default;
 };
 
-// What a device type reaches of its figures. Each has physical bounds (bounds_of); no others are ever fitted.
+// Achieved shares of a device type's nominal figures. Each has physical bounds (bounds_of); no others are ever fitted.
 struct Efficiencies {
   double product = 0.8;    // of the peak, in large GEMMs with well-shaped operands
   double attention = 1;    // of the attention table
@@ -115,8 +115,8 @@ struct Device {
   double clock_hz = 0;
   double flops_per_clock_and_unit = 0;  // dense, bf16 or what `peaks` calls reference
   std::map<std::string, double> peaks;  // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
-  // What GEMMs of a type reach of their peak, against what those of bf16 reach of theirs. Left out: as much. At a power
-  // limit narrower types lose more of their clock.
+  // Share of peak that GEMMs of a type reach, relative to the share that bf16 GEMMs reach. A type that is absent has 1.
+  // At a power limit narrower types lose more of their clock.
   std::map<std::string, double> gemm_rates;
   double memory_bytes = 0;
   double memory_bytes_per_s = 0;
@@ -147,7 +147,7 @@ struct Machine {
   // Who shares the memory of a host when so many ranks run.
   int64_t devices_of_host(int64_t ranks) const { return std::min(devices_per_node, ranks); }
   HostMemory host;
-  // What each of so many ranks has of its host's memory and disks: all there is, where their size is unknown.
+  // Each rank's share of its host's memory and disks, for a run of `ranks`; infinite where the size is unknown.
   double host_bytes_of(int64_t ranks) const { return share_of_host(host.memory_bytes, ranks); }
   double nvme_bytes_of(int64_t ranks) const { return share_of_host(host.nvme_bytes, ranks); }
   std::vector<Level> levels;

@@ -1,4 +1,4 @@
-// What stands in each table of a machine's file, for reading and writing alike. Inside cost/ only.
+// Fields of each table in a machine's file, for reading and writing alike. Inside cost/ only.
 #pragma once
 
 #include <array>

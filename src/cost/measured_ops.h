@@ -12,8 +12,8 @@
 
 namespace sextant {
 
-// What of an op's work decides its time: of attention [batch × heads, queries, keys, head size], of GEMMs
-// [rows, columns, depth] of the first, of all others [bytes].
+// The sizes that decide an op's time: of attention [batch × heads, queries, keys, head size], of GEMMs [rows, columns,
+// depth] of the first, of all others [bytes].
 std::vector<double> size_of_op(const Cost& cost);
 
 std::optional<double> measured_seconds(const Machine& machine, std::string_view op, const Cost& cost);

@@ -115,7 +115,8 @@ double quantised_bytes(Products products, const Program& program, const Op& op) 
   return elements * quantised_bytes_per_element(products);
 }
 
-// What an op multiplies: where its Program is planned in a format (passes/price_format.h), that.
+// Operand formats of an op's GEMM: the format in which its Program is planned (passes/price_format.h) where there is
+// one, else the profile's.
 Products products_of(const Op& op, const SoftwareProfile& profile) {
   if (!op.attrs.has(kPricedIn)) return profile.products;
   const std::string format = op.attrs.text_or(kPricedIn, "");
@@ -191,7 +192,7 @@ bool sums_over_shard_copies(const Program& program, const Op& op, const Message&
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
 constexpr double kTensorsPerValue = 1.5;
 
-// What travels is as wide as the profile sends it, and our Program is as wide as ours.
+// The profile sets the width of the data it sends. The bytes of our Program are in our own width, so they are scaled.
 double wire_bytes(const SoftwareProfile& profile, const Program& program, const Op& op, const Message& message) {
   double bytes = static_cast<double>(message.bytes.n);
   if (!any_differs_in_data(program.mesh, message.axes) || op.inputs.empty()) return bytes;

@@ -29,12 +29,12 @@ struct OpPrice {
   bool to_experts = false;  // the message brings tokens to the ranks of their experts, or back
 };
 
-// What the way between a device and its host is called where messages have the axes of their group.
+// Name of the link between a device and its host, used where messages have the axes of their group.
 inline constexpr std::string_view kHostLink = "host link";
 // The same of the way between a host and its disks.
 inline constexpr std::string_view kNvme = "nvme";
 
-// What is waited for on the way that `axes` names: "messages not hidden, along dp".
+// Label of the time that a step waits on the link or axes in `axes`: "messages not hidden, along dp".
 std::string not_hidden_text(std::string_view axes);
 
 // For the Programs of one run, of each of which it remembers what it has found; of one rank of a Program's class: the
@@ -64,7 +64,7 @@ class Pricer {
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
   GroupPlace place_ranks(const Program& program, const std::vector<int>& ranks) const;
   const GroupPlace& group(const Program& program, const std::vector<std::string>& axes);
-  // What a rank's copy of the model weighs, and how many tensors other software keeps it in.
+  // Bytes of a rank's copy of the model, and the number of tensors in which other software keeps it.
   struct Weights {
     double bytes = 0, tensors = 0;
   };

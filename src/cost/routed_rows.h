@@ -1,5 +1,5 @@
-// What a Program says of tokens that are sent to the ranks of their experts: which values hold them as rows, and what
-// share of those rows holds a token. Room is reserved for more than arrive where routing is balanced; whoever sends and
+// A Program's tokens that are sent to the ranks of their experts: which values hold them as rows, and which share of
+// those rows holds a token. A Program reserves more rows than arrive with balanced routing. Software that sends and
 // computes exact sizes has only the share.
 #pragma once
 

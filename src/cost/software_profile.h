@@ -41,8 +41,8 @@ enum class Kernels : uint8_t {
   theirs,  // what is known of them
 };
 
-// What GEMMs of the blocks multiply. Scaled formats of 8 or 4 bits: operands are quantised before, in kernels of their
-// own.
+// Operand formats of the GEMMs in the blocks. Scaled formats of 8 or 4 bits: operands are quantised first, in kernels
+// of their own.
 enum class Products : uint8_t {
   as_held,      // as the Program holds its operands
   fp8_delayed,  // a scale for each tensor, from steps before

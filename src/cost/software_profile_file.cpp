@@ -183,7 +183,7 @@ class ProfilesReader {
     profiles_.push_back(written.finished());
   }
 
-  // What `like` names, without what belongs to those runs alone.
+  // The profile that `like` names, without the facts that belong to the runs of that profile alone.
   SoftwareProfile start_of(const std::string& name) {
     SoftwareProfile plain;
     plain.attention_table.clear();

@@ -18,7 +18,7 @@
 
 namespace sextant {
 
-// What is read is multiplied and then divided, so that 2.5 µs becomes the double nearest to 2.5e-6.
+// The number in the file is multiplied and then divided, so that 2.5 µs becomes the double nearest to 2.5e-6.
 struct NumberPlace {
   double* to;
   Bounds allowed;  // in the file's unit

@@ -74,7 +74,7 @@ struct TopologyProblem {
 // The first key that is missing or contradicts the level.
 std::optional<TopologyProblem> problem_of(const Topology& topology, const LevelExtent& level);
 
-// What the busiest link leaves of a device's own rate, at most 1.
+// Share of a device's own rate that the busiest link allows, at most 1.
 struct TrafficShares {
   double ring = 1;      // each unit to the next one of the group: all-reduce, all-gather, reduce-scatter, broadcast
   double exchange = 1;  // all to all

@@ -95,7 +95,7 @@ TrafficShares torus_traffic(const Torus& torus, int64_t unit_devices, const std:
   if (units.size() < 2) return {};
   double links = 2 * static_cast<double>(torus.shape.size()), n = static_cast<double>(units.size());
   std::vector<AxisPart> parts = box_of(torus, units);
-  // What is no box is taken for a line: one link towards each neighbour.
+  // A group that is not a box is treated as a line: one link towards each neighbour.
   if (parts.empty()) parts = {{.count = n}};
   double elsewhere = (n - 1) / n;
   return {.ring = std::min(1.0, elsewhere / (links * busiest_of_gather(parts))),

@@ -1,4 +1,4 @@
-// What the links of a torus leave for messages of a group. Inside cost/ only.
+// Share of a device's rate that the links of a torus allow for messages of a group. Inside cost/ only.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ std::vector<int64_t> shares_of(std::span<const double> weights, int64_t slots) {
 
 int64_t Blend::exact_period(std::span<const double> weights) {
   double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  // What decimals lose as binary fractions, and no more.
+  // The tolerance covers only the rounding error of decimals as binary fractions.
   auto whole = [&](double share) { return std::abs(share - std::round(share)) < 1e-9 && std::round(share) >= 1; };
   for (int64_t slots = 1; slots < kSlots; ++slots)
     if (std::all_of(weights.begin(), weights.end(),

@@ -1,5 +1,5 @@
-// What a data file holds, as numbers for `sextant data inspect`. Enters the path of a text or token file; leaves facts
-// from one pass over it. Whatever cannot be read is a UserError.
+// Facts about a data file as numbers, for `sextant data inspect`. The input is the path of a text or token file; the
+// output comes from one pass over it. Data that cannot be read is a UserError.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ void RecordReader::discard_record() {
       take(at, separator_.size());
       return;
     }
-    // What may be the beginning of a separator stays.
+    // Bytes that may be the beginning of a separator stay in the buffer.
     skip_to(end_ - std::min(unread.size(), separator_.empty() ? 0 : separator_.size() - 1));
     if (read_more()) continue;
     skip_to(end_);

@@ -24,9 +24,9 @@ struct TokenWriterOptions {
 // The smallest type for ids below `vocab` that readers of that kind expect.
 TokenType token_type_for(int64_t vocab, TokenKind kind);
 
-// What to write so that open_token_file reads a file of this name without being told more: flat u16 where that holds
-// the vocabulary or the name says which type, else a file with a header (llm.c's), since flat u32 would be taken for
-// u16. UserError for a name that says u16 when the vocabulary is larger.
+// Format in which open_token_file reads a file of this name without further options: flat u16 where that holds the
+// vocabulary or the name says which type, else a file with a header (llm.c's), since flat u32 would be read as u16.
+// UserError for a name that says u16 when the vocabulary is larger.
 struct TokenFormat {
   TokenKind kind = TokenKind::flat;
   TokenType type = TokenType::u16;

@@ -21,7 +21,7 @@ constexpr double kRounding = 0x1p-6;  // of a digest's size: what another order 
 // Of one task in one round, on one rank.
 using Repeats = std::array<Digest, kRepeats>;
 
-// What goes wrong, first and how often.
+// The first round of a fault, and the number of comparisons that showed it.
 struct Fault {
   int64_t first_round = 0, times = 0;
 };
@@ -106,7 +106,7 @@ std::vector<Repeats> gathered(const RankContext& context, const Repeats& own) {
   return all;
 }
 
-// What rank 0 decides, everyone does.
+// The decision of rank 0, which every rank follows.
 bool decided(const RankContext& context, bool go_on) {
   if (!context.transport) return go_on;
   std::vector<int> ranks(static_cast<size_t>(context.transport->size()));

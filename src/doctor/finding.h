@@ -32,7 +32,7 @@ struct Fact {
   std::string value;  // "570.86.15"
 };
 
-// What the checks of one machine leave.
+// Results of the checks of one machine.
 struct Examination {
   std::vector<Finding> findings;
   std::vector<Fact> facts;

@@ -1,4 +1,4 @@
-// What the driver's management library says about every GPU.
+// Reads facts about every GPU from the driver's management library.
 #include <fmt/format.h>
 
 #include "base/nvml.h"

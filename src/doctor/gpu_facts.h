@@ -1,4 +1,4 @@
-// What the driver says about the GPUs of this machine. What a card does not tell is nullopt.
+// Facts that the driver reports about the GPUs of this machine. A value that a GPU does not report is nullopt.
 #pragma once
 
 #include <cstdint>

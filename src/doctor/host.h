@@ -1,5 +1,5 @@
-// Host: everything a check may ask about its machine. this_host() asks the real one; tests plant their own answers.
-// What cannot be read is nullopt, never an error.
+// Host: everything a check may ask about its machine. this_host() asks the real one; tests supply their own answers.
+// A value that cannot be read is nullopt, never an error.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// What rank 0 learned about its way to another rank.
+// Measurements by rank 0 of the connection to another rank.
 struct Way {
   double offset = 0;      // of that rank's clock, in seconds
   double round_trip = 0;  // the shortest, in seconds

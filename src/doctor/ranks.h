@@ -1,5 +1,5 @@
-// What the machines of a run have in common, and who is the odd one out: by majority, since no list here could know
-// what a site has. Every rank calls these together; what is found is found on rank 0.
+// Compares the machines of a run and finds outliers by majority, since no list here could know the machines of a site.
+// Every rank calls these functions together; the findings are on rank 0.
 #pragma once
 
 #include <string>

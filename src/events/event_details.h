@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What has no type of its own here: an object, a list of numbers, null.
+// JSON text of a value without a type of its own in EventValue: an object, a list of numbers, null.
 struct EventJson {
   std::string text;
   bool operator==(const EventJson&) const = default;

@@ -18,7 +18,7 @@ namespace sextant {
 // belong to runs that are lost, and what is below the quantum to elements that AdamW's eps of 1e-8 holds still.
 inline constexpr double kExactRange = 0x1p9;
 
-// What one of `terms` terms may be at most.
+// Largest allowed magnitude of each of `terms` terms.
 inline double exact_limit(int64_t terms) {
   return kExactRange / static_cast<double>(terms);
 }

@@ -97,8 +97,8 @@ class Bound : public StateView {
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
 
-  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only of
-  // what checks_gemms and checks_messages say: nothing else may be asked for.
+  // Sets the checks of the ops that run from now on. A check that fails throws Corruption from run or settle. Only
+  // checks that checks_gemms and checks_messages report may be requested.
   void set_checks(const StepChecks& checks) { checks_ = checks; }
   virtual bool checks_gemms() const { return false; }
   virtual bool checks_messages() const { return false; }
@@ -120,7 +120,7 @@ class Bound : public StateView {
   OpObserver* observer_ = nullptr;
 };
 
-// What a device reached when it was measured: a large GEMM, a large copy.
+// Measured rates of a device: of a large GEMM and of a large copy.
 struct DeviceRates {
   double flops_per_s = 0;
   double bytes_per_s = 0;  // read and written

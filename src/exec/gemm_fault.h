@@ -1,7 +1,7 @@
-// What checks of matrix products find while they run, and how they decide (algorithm-based fault tolerance, after Huang
-// and Abraham 1984, with the random vector of Freivalds 1977). Of c = a·b (+ bias, + what c held) each row is
-// multiplied by a vector x of random signs: c·x must be a·(b·x) + bias·x + c_before·x. That reads each operand once,
-// O(n²) beside O(n³).
+// Faults that checks of GEMMs find while they run, and the rule that decides them (algorithm-based fault tolerance,
+// after Huang and Abraham 1984, with the random vector of Freivalds 1977). Each row of c = a·b (+ bias, + the previous
+// c) is multiplied by a vector x of random signs: c·x must be a·(b·x) + bias·x + c_before·x. That reads each operand
+// once and costs O(n²), against O(n³) of the GEMM.
 //
 // Rounding. With u the unit roundoff of the sums (2⁻²⁴ for f32) and γ_t = t·u / (1 − t·u), an element of c that is a
 // sum in which every term passes through at most t roundings, in whatever order, has (Higham 2002, section 3.1)

@@ -1,5 +1,4 @@
-// What clip_scaled (ops/loss_scaling.cpp) does with its numbers, on any device: f32 in memory, as GradScaler keeps
-// them.
+// Arithmetic of clip_scaled (ops/loss_scaling.cpp), on any device. Its numbers are f32 in memory, as in GradScaler.
 #pragma once
 
 #include <cmath>

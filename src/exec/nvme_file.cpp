@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kBytesThroughBlocks = 8 << 20;
 
-bool lies_in_blocks(const std::byte* data, size_t bytes, int64_t offset) {
+bool is_block_aligned(const std::byte* data, size_t bytes, int64_t offset) {
   return reinterpret_cast<uintptr_t>(data) % kFileBlock == 0 && bytes % kFileBlock == 0 && offset % kFileBlock == 0;
 }
 
@@ -112,7 +112,7 @@ NvmeFile::Blocks NvmeFile::blocks_around(int64_t offset, size_t bytes) {
 
 void NvmeFile::read(std::span<std::byte> to, int64_t offset) {
   std::lock_guard lock(mutex_);
-  if (lies_in_blocks(to.data(), to.size(), offset))
+  if (is_block_aligned(to.data(), to.size(), offset))
     return move(FileAccess::read, to.data(), static_cast<int64_t>(to.size()), offset);
   while (!to.empty()) {
     const Blocks b = blocks_around(offset, to.size());
@@ -126,7 +126,7 @@ void NvmeFile::read(std::span<std::byte> to, int64_t offset) {
 void NvmeFile::write(std::span<const std::byte> from, int64_t offset) {
   std::lock_guard lock(mutex_);
   // The ring takes one kind of address for both ways, and only reads from this one.
-  if (lies_in_blocks(from.data(), from.size(), offset))
+  if (is_block_aligned(from.data(), from.size(), offset))
     return move(FileAccess::write, const_cast<std::byte*>(from.data()), static_cast<int64_t>(from.size()), offset);
   while (!from.empty()) {
     const Blocks b = blocks_around(offset, from.size());

@@ -1,4 +1,4 @@
-// What an op is called: by a rank's status ("layers.1.attn.out.moved (all_reduce over tp)"), and by draws.
+// Names of an op: in a rank's status ("layers.1.attn.out.moved (all_reduce over tp)"), and in random draws.
 #pragma once
 
 #include <cstdint>

@@ -66,7 +66,7 @@ class DeviceProbe {
   virtual std::unique_ptr<TimedWork> host_copy(HostCopy /*direction*/, int64_t /*bytes*/) { return nullptr; }
 };
 
-// What is read and written by a stream over arrays of this size.
+// Bytes that a stream reads and writes in total; `bytes` is the size of each array.
 inline double bytes_of(Stream stream, double bytes) {
   return stream == Stream::copy ? 2 * bytes : stream == Stream::triad ? 3 * bytes : bytes;
 }

@@ -56,7 +56,7 @@ struct Tensor {
   int64_t count() const { return shape.count(); }
 };
 
-// What targets are asked with (targets/kernel_needs.h).
+// Types and local shapes of tensors, the form in which queries to targets take them (targets/kernel_needs.h).
 inline LocalTypes types_of(std::span<const Tensor> tensors) {
   LocalTypes types;
   for (const Tensor& tensor : tensors) types.push_back({tensor.dtype, tensor.shape});

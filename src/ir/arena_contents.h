@@ -1,6 +1,6 @@
-// What every byte of a Program's arenas holds while its schedule is run dry. All ranges that are ever touched are
-// known before: between two neighbouring ends of such ranges bytes share their fate, so one number is kept for each of
-// these segments, and ranges are runs of segments.
+// The contents of every byte of a Program's arenas during a dry run of its schedule. All ranges that are ever touched
+// are known in advance. The bytes between two neighbouring range ends are always written together, so one number is
+// kept for each such segment, and a range is a run of segments.
 #pragma once
 
 #include <algorithm>

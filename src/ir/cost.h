@@ -58,8 +58,8 @@ struct Cost {
   }
 };
 
-// What the model asks for, however it is executed: GEMMs counted once, attention twice forward and four times
-// backward. `square`: how much of attention's square counts, causal (what is seen) or full.
+// FLOPs that the model requires, however it is executed: GEMMs count once, attention twice in forward and four times in
+// backward. `square`: how much of attention's square counts, causal (visible positions only) or full.
 enum class CountAttention : uint8_t { causal, full };
 Flops model_flops(const Cost& cost, CountAttention square);
 

@@ -1,4 +1,4 @@
-// What the passes and executors ask about an op's lane and microbatches.
+// Queries about an op's lane and microbatches, for passes and executors.
 #pragma once
 
 #include "ir/op.h"

@@ -22,7 +22,7 @@ std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const Te
 
 namespace {
 
-// What passes say of ops of any kind.
+// Attrs that passes may set on ops of any kind.
 constexpr std::array<std::string_view, 6> kAttrsOfAnyOp{"accumulate", "into",    "starts",
                                                         "kept_wide",  "checked", kPricedIn};
 

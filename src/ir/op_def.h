@@ -41,7 +41,7 @@ struct Alias {
   Rule rule = Rule::may;
 };
 
-// What `backward` writes through. Gradients of outputs come in, ops are emitted, gradients of inputs go out.
+// The interface through which `backward` emits ops. Gradients of outputs come in, gradients of inputs go out.
 class BackwardScope {
  public:
   virtual ~BackwardScope() = default;
@@ -91,7 +91,7 @@ enum class LayoutRule : uint8_t {
   free,  // the op is a change of layout: any state in, any state out
 };
 
-// What an op of the update does on a pipeline rank that has only some of its inputs.
+// Behaviour of an op of the update on a pipeline rank that has only some of its inputs.
 enum class MissingInputs : uint8_t {
   not_run,   // it runs where all of them are
   left_out,  // it works on those that the rank has
@@ -142,8 +142,8 @@ struct OpDef {
   // any dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not
   // listed.
   std::vector<std::string_view> rows;
-  // What an output without the letter that a row splits along is: a part of a sum, of a maximum (kPartialMax), or the
-  // same on every rank (kReplicated).
+  // State of an output that does not have the letter along which a row splits: a partial sum, a partial maximum
+  // (kPartialMax), or the same value on every rank (kReplicated).
   AxisState without_letter = kPartial;
   LayoutRule layout_rule = LayoutRule::rows;
   // For rows whose local work is not the same op on local shapes: the ops that do it, made from the op with its
@@ -151,7 +151,7 @@ struct OpDef {
   std::function<std::vector<Op>(Graph&, const Op&)> localize;
   std::function<void(BackwardScope&)> backward;  // null: no gradient flows
   std::function<Cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> cost;
-  // What it sends to other ranks, from its rank's types; null: nothing.
+  // The message that the op sends to other ranks, from its rank's types; null: none.
   std::function<std::optional<Message>(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)>
       message;
   std::vector<Alias> alias;

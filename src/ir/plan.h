@@ -68,7 +68,7 @@ struct Parallel {
   ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
 };
 
-// What is kept in the host's memory, or in a file, in place of the device's memory (passes/offload.h).
+// Tensors that are kept in the host's memory, or in a file, instead of the device's memory (passes/offload.h).
 struct Offload {
   bool optimizer = false;              // optimizer state; the update runs on host cores
   bool weights = false;                // the bits of master weights that only the update reads
@@ -96,7 +96,7 @@ struct LocalType {
 };
 using LocalTypes = std::vector<LocalType>;
 
-// What the passes must know of the machine that will run the Program.
+// Properties that the passes must know of the machine that will run the Program.
 struct Target {
   std::string name;  // "cpu"
   int threads = 1;

@@ -19,7 +19,7 @@ namespace sextant {
 std::string print(const Graph& graph);
 std::string print(const Program& program);
 
-// What stands between the braces of an op: "head_dim=16, heads=4".
+// The text between the braces of an op: "head_dim=16, heads=4".
 std::string attrs_text(const Attrs& attrs);
 
 // 64 bits that change when anything in the text does: two ranks with equal hashes run the same program.

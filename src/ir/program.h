@@ -113,7 +113,7 @@ bool copies_to_host(const Program& program, const Op& op);
 // Whether an op is a copy between the host and the file of the nvme space.
 bool is_file_copy(const Program& program, const Op& op);
 
-// What one rank does for an op, and what it sends: its definition's answers on local shapes.
+// The cost of an op on one rank, and the message that the rank sends: the op's definition evaluated on local shapes.
 Cost local_cost(const Program& program, const Op& op);
 std::optional<Message> local_message(const Program& program, const Op& op);
 

@@ -33,7 +33,7 @@ enum class ValueKind : uint8_t {
   fetch,      // handed out: loss, gradient norm
 };
 
-// What a tally counts.
+// The quantity that a tally accumulates.
 enum class TallyOf : uint8_t {
   load,             // slots of each expert of a layer
   lost_rows,        // slots that found no row on their way to experts (ops/dispatch.cpp)

@@ -1,4 +1,4 @@
-// What must hold of a Graph and a Program, checked after every pass. A violation is a BUG that names the pass.
+// Invariants of a Graph and a Program, checked after every pass. A violation is a BUG that names the pass.
 #pragma once
 
 #include <cstdint>

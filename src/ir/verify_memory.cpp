@@ -24,8 +24,8 @@ struct Pending {
   bool writes = false;
 };
 
-// What the dry run asks about an op each time it starts. Facts of one kind lie side by side: a schedule starts ops
-// millions of times, and would else spend its time waiting for the memory that Op and Value are spread over.
+// Facts about an op that the dry run reads each time the op starts. Facts of one kind are contiguous: a schedule starts
+// ops millions of times, and the dry run would otherwise wait for the memory over which Op and Value are spread.
 struct InputFacts {
   ValueId value;
   // Only its bytes are wanted, the op writes over them: always, or for the first microbatch of a step.

@@ -59,7 +59,8 @@ Walk::UnitKey Walk::key_of(std::span<const Action> unit) const {
 }
 
 std::vector<WalkStep> Walk::join(const UnitKey& key, bool takes_turns) const {
-  // What was sent must have gone before any part begins: a unit starts when all that it needs is there.
+  // Steps that wait for sent messages come before every part: a unit starts only when everything that it needs is
+  // there.
   std::vector<WalkStep> steps;
   std::vector<WalkStep> first, rest;  // of the first action, and of those behind it
   for (size_t part = 0; part < key.size(); ++part) {

@@ -61,7 +61,7 @@ std::vector<std::string> mpirun_arguments(const LaunchRequest& r) {
   return words;
 }
 
-// What a pod mounts: a name, where, and the lines that say what it is, with their depth below the name.
+// A volume of a pod: its name, its mount path, and the YAML lines of its source, each with its depth below the name.
 struct PodVolume {
   std::string name, mount;
   std::vector<std::pair<int, std::string>> source;

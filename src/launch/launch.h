@@ -31,7 +31,7 @@ enum class PullPolicy : uint8_t {
   never
 };  // by_tag: Kubernetes decides by the image's tag
 
-// What only a Slurm batch script has. Texts are as sbatch takes them; none when empty.
+// Options that only a Slurm batch script has. Texts are in the syntax of sbatch; an empty text means none.
 struct SlurmOptions {
   std::string partition, account, qos, constraint;
   std::string output;      // the job's log; may have sbatch's %x and %j
@@ -41,7 +41,7 @@ struct SlurmOptions {
   bool operator==(const SlurmOptions&) const = default;
 };
 
-// What only an MPIJob has. None when empty.
+// Options that only an MPIJob has. An empty text means none.
 struct KubernetesOptions {
   std::string name_space;  // of every object
   std::string volume;      // CLAIM:PATH, or /PATH/ON/EVERY/NODE:PATH; runs start in PATH and so write there

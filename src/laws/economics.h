@@ -1,4 +1,4 @@
-// What a run costs on given machines: days, device-hours, money, energy, and what failures and checkpoints take of it.
+// Cost of a run on given machines: days, device-hours, money, energy, and the share that failures and checkpoints take.
 //
 // Failures come at random, at a constant rate per device, and any of them stops the whole run; it resumes from the last
 // checkpoint after a restart, and may fail in either. Expected times are exact for this model (Daly 2006): a piece of

@@ -25,7 +25,7 @@ bool same_ratio(std::span<const LossRun> runs) {
   return ratio(*most) < 1.01 * ratio(*least);
 }
 
-// What is wrong with these runs, if anything.
+// The problem with these runs, if there is one.
 std::optional<Complaint> complaint_about(std::span<const LossRun> runs) {
   if (runs.size() < 6)
     return Complaint{"", fmt::format("{} runs", runs.size()), "at least 6, for a law of five constants", ""};

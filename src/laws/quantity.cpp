@@ -47,7 +47,7 @@ std::optional<double> value_of(std::string_view text) {
   return value;
 }
 
-// What a message shows of hostile text.
+// Text from the user made safe for a message: its first 24 bytes, with '?' for all that is not printable ASCII.
 std::string shown(std::string_view text) {
   std::string out;
   for (char c : text.substr(0, 24)) out += c >= ' ' && c <= '~' ? c : '?';

@@ -1,6 +1,6 @@
-// What the scaling laws say about a budget: how large a model, on how many tokens, to what loss, by every law side by
-// side; what a smaller model trained longer costs; what changes when serving is counted. One law, the user's own fit
-// where there is one and Besiroglu's otherwise, answers the last two.
+// Forecasts of the scaling laws for a budget: model size, tokens and loss by every law side by side; the cost of a
+// smaller model trained longer; the changes when serving is counted. One law, the user's own fit where there is one and
+// Besiroglu's otherwise, answers the last two.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a whole run takes, in units that fit its size: days or seconds, MWh or Wh, dollars.
+// Amounts of a whole run, in units that fit their size: days or seconds, MWh or Wh, dollars.
 #pragma once
 
 #include <string>

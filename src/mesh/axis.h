@@ -8,7 +8,7 @@
 
 namespace sextant {
 
-// What differs between the ranks along an axis. Several axes may have one role: they then share its work.
+// The work that differs between the ranks along an axis. Several axes may have one role: they then share its work.
 enum class AxisRole : uint8_t {
   data,      // other sequences: feeds are split along the batch
   context,   // other positions of the same sequences
@@ -16,8 +16,8 @@ enum class AxisRole : uint8_t {
   pipeline,  // other layers: no op has layout rows for it, and no tensor is split along it
 };
 
-// What the ranks along an axis have of a layer's experts. Experts are laid over the ranks of a stage in a way of their
-// own (parallel folding): a mesh has an axis for each part of dp, cp and tp that experts treat alike.
+// How a layer's experts are distributed along an axis. Experts have a layout of their own over the ranks of a stage
+// (parallel folding): a mesh has an axis for each part of dp, cp and tp that experts treat alike.
 enum class ExpertRole : uint8_t {
   data,    // the same experts, for other tokens
   expert,  // other experts

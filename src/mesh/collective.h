@@ -47,9 +47,10 @@ struct GroupPosition {
   int64_t ranks = 1, index = 0;
 };
 
-// What one rank sends, exactly, in elements. In an all-reduce every rank reduces one part: it sends the other parts
-// away, and then the sum of its own to all others; what does not divide makes the first parts one element longer.
-// `part` is the largest that one rank sends to one other in a gather, scatter or all-to-all.
+// The exact number of elements that one rank sends. In an all-reduce every rank reduces one part: it sends the other
+// parts to their owners, then sends its reduced part to all others. Where the elements do not divide evenly, the first
+// parts are one element longer. `part` is the largest part that one rank sends to one other rank in a gather, scatter
+// or all-to-all.
 int64_t elements_sent(Collective collective, int64_t elements, int64_t part, const GroupPosition& at);
 
 }  // namespace sextant

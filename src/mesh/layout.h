@@ -87,7 +87,7 @@ std::vector<int> with_axis_last(const Layout& layout, int axis);
 // How many of a dim's segments one rank gets along an axis that distributes them whole. BUG where they do not divide.
 size_t parts_of_block(size_t parts, int ranks);
 
-// What one rank holds. What does not divide is padded: every rank holds the size of the largest part.
+// The shape that one rank holds. A dim that does not divide is padded: every rank holds the size of the largest part.
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh);
 
 // "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out and axes that share a dim major

@@ -71,7 +71,8 @@ int64_t Box::count() const {
 
 namespace {
 
-// What two lists of spans share, in global order; `global` is dropped, from and to remain.
+// A run of elements that two lists of spans share: `from` and `to` are its local offsets on the two sides. The runs are
+// in global order; the global offset itself is dropped.
 struct Shared {
   int64_t from, to, count;
 };
@@ -138,7 +139,8 @@ bool is_one_stretch(const Layout& layout, int dim) {
          });
 }
 
-// What the ranks of a group hold of one dim, each once: they differ along those of `axes` that split it.
+// The spans of one dim that the ranks of a group hold, each once: the ranks differ along those of `axes` that split the
+// dim.
 std::vector<std::vector<Span>> held_by_group(int64_t extent, const Layout& layout, int dim, const Mesh& mesh,
                                              const std::vector<int>& axes) {
   std::vector<int> splitting;

@@ -25,7 +25,7 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// What the rank at a coordinate holds of one dim, in local order.
+// The spans of one dim that the rank at a coordinate holds, in local order.
 std::vector<Span> held(int64_t extent, const Layout& layout, int dim, const Mesh& mesh, const Coordinate& at);
 
 // A rectangular piece that two local tensors have in common: it begins at `from` in one and at `to` in the other.

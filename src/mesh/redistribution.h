@@ -39,7 +39,7 @@ std::span<const TransferRule> transfer_rules();
 // How to bring one axis from a state to another; nullopt where no transfer exists. Equal states need nothing.
 std::optional<Transfer> transfer(AxisState from, AxisState to);
 
-// What the ranks of the axis exchange in a transfer; nothing where each works on what it has.
+// The collective that the ranks of the axis run in a transfer; nullopt where each rank works on its own data only.
 std::optional<Collective> collective_of(Transfer transfer);
 
 // Bytes that one rank sends for `transfer` over `ranks` ranks; `local` and `full` are the bytes of one rank's part and

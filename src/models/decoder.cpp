@@ -136,7 +136,7 @@ class Writer {
     return b_.residual(b_.op(ops::embedding, "embed", {tokens, table}, attrs));
   }
 
-  // What logits are made from.
+  // The hidden states that the output head reads.
   ValueId before_head(ValueId x) {
     x = projected(x, "project_out", m_.embedding_width);
     return scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
@@ -311,7 +311,7 @@ class Writer {
     return Temperature{m_.temperature_positions, m_.temperature_strength};
   }
 
-  // What scores of attention are multiplied by so far.
+  // The factor on attention scores so far.
   double scale_of_scores() const { return scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim)); }
 
   ValueId mlp(ValueId normed) {

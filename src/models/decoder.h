@@ -33,13 +33,13 @@ enum class QkNorm : uint8_t {
   unit,   // of every head, without weights and behind RoPE, in layers that have it
 };
 
-// What becomes of what an expert gives that every token goes through, where the spec has one.
+// How the output of the shared expert, which every token goes through, is added, where the spec has such an expert.
 enum class SharedExpert : uint8_t {
   added,
   gated,  // times the sigmoid of a number for each token: weight at shared.gate
 };
 
-// What the weights of a token's experts are a softmax of, unless scores are no softmax.
+// The logits whose softmax gives the weights of a token's experts; applies only where scores are a softmax.
 enum class RoutingWeights : uint8_t {
   of_all,
   of_chosen,  // the logits of those that were chosen alone

@@ -97,7 +97,7 @@ std::vector<HfName> deepseek_names() {
 
 namespace {
 
-// What a module of multi-token prediction has beside its decoder layer, whose tensors follow it.
+// Adds the tensors that a multi-token prediction module has outside its decoder layer, whose tensors follow them.
 void add_mtp_module(HfTensors& t, const ModelSpec& m, int64_t layer) {
   std::string hf = fmt::format("model.layers.{}.", layer);
   t.begin(hf, "");

@@ -1,4 +1,4 @@
-// What DeepSeek's models share: the keys of config.json about layers with experts and, in V2 and V3, about latent
+// Code that DeepSeek's models share: the keys of config.json about layers with experts and, in V2 and V3, about latent
 // attention, and the names of their tensors.
 #pragma once
 

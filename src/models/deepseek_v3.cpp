@@ -91,7 +91,7 @@ void write(const ModelSpec& spec, json& out) {
   out[kBiasSpeed] = spec.experts->bias_update_speed;
 }
 
-// What Moonshot's models have in common: one group of experts, one layer with an MLP, another tokenizer.
+// Settings that Moonshot's models have in common: one group of experts, one layer with an MLP, another tokenizer.
 ModelSpec of_moonshot(ModelSpec spec) {
   spec.vocab = 163840;
   spec.rope_theta = 50000;

@@ -9,7 +9,7 @@ namespace sextant {
 namespace {
 
 // Whether `next` only goes on where `first` ends, in the file and in the parameter.
-bool goes_on(const HfTensor& first, const HfTensor& next) {
+bool is_next_part(const HfTensor& first, const HfTensor& next) {
   return next.name == first.name && next.parameter == first.parameter && next.slices > 0 && next.slice == first.slice &&
          next.file_row == first.file_row + first.rows && next.first_row == first.first_row + first.rows;
 }
@@ -35,7 +35,7 @@ std::vector<HfTensor> tensors_in(const ModelSpec& spec, ExpertFiles files) {
   std::vector<HfTensor> stacked;
   for (HfTensor& tensor : listed) {
     HfTensor placed = placed_in_stack(std::move(tensor), files);
-    if (!stacked.empty() && goes_on(stacked.back(), placed))
+    if (!stacked.empty() && is_next_part(stacked.back(), placed))
       stacked.back().rows += placed.rows;  // gate and up of an expert: one matrix, written at once
     else
       stacked.push_back(std::move(placed));

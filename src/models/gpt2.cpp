@@ -27,7 +27,7 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                   .mlp_bias = Bias::added});
 }
 
-// What could not be saved: Hugging Face's GPT-2 scales scores as usual or not at all.
+// Refuses settings that could not be saved: Hugging Face's GPT-2 scales scores by 1/sqrt(head_dim) or not at all.
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (spec.attention_multiplier != 0 && spec.attention_multiplier != 1)
     problems.push_back(

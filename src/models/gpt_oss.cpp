@@ -29,7 +29,7 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                   .expert_bias = Bias::added});
 }
 
-// What transformers has where a file says nothing.
+// The RoPE scaling that transformers uses where a file sets none.
 RopeScaling default_scaling() {
   RopeScaling yarn{.type = RopeType::yarn, .factor = 32, .original_max_positions = 4096, .truncate = false};
   yarn.attention_factor = default_attention_factor(yarn);

@@ -22,7 +22,8 @@ struct RopeChoice {
   bool operator==(const RopeChoice&) const = default;
 };
 
-// What yarn multiplies cosines and sines by, where a file has DeepSeek's two numbers for it.
+// Yarn's factor on cosines and sines, from DeepSeek's mscale and mscale_all_dim where a file has both; else the
+// default.
 double yarn_attention_factor(HfReader& rope, const RopeScaling& scaling) {
   double scores = rope.number("mscale", 0), all = rope.number("mscale_all_dim", 0);
   if (scores == 0 || all == 0 || scaling.factor <= 1) return default_attention_factor(scaling);

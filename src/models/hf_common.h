@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// What transformers takes where a file says nothing.
+// Defaults of transformers for keys that a file does not set.
 struct HfDefaults {
   int64_t max_seq = 2048;
   int64_t kv_heads = 0;  // 0 = heads

@@ -63,7 +63,7 @@ struct ConfigOfText {
   std::string place;
 };
 
-// What is said of the model for text, where that is one of several (HfWrapper); else all of it.
+// The section of the text model, where a file describes several models (HfWrapper); else the whole document.
 ConfigOfText config_of_text(json document, std::string_view place) {
   for (const ModelDef* def : all_models()) {
     if (!def->hf_wrapper || document.value("model_type", json()) != def->hf_wrapper->model_type) continue;
@@ -105,7 +105,7 @@ bool is_fp8_by_blocks(HfReader& section) {
   return !section.has("weight_block_size") || section.integers("weight_block_size") == std::vector<int64_t>{128, 128};
 }
 
-// What ckpt/quantized.h does not read is named by its method: gptq, awq, bitsandbytes and whatever else there is.
+// Refuses quantization that ckpt/quantized.h does not read, and names its method: gptq, awq, bitsandbytes or any other.
 void refuse_quantization(HfReader& reader, const HfType& type) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     if (!reader.has(key)) continue;
@@ -212,7 +212,8 @@ json keys_of(const ModelSpec& spec, const DropoutRates& rates, const HfType& typ
   return out;
 }
 
-// What the spec leaves open is as the base says, absent where it says nothing; without a base, null.
+// Tokens that the spec does not set keep the value of the base, and stay absent where the base has none; without a base
+// they are null.
 void write_tokens(const ModelSpec& spec, json& out, const json& base) {
   auto write = [&](const char* key, json value) {
     if (!value.is_null() || base.empty()) out[key] = std::move(value);
@@ -252,7 +253,7 @@ std::string hf_config_json(const ModelSpec& spec, std::string_view base_text, DT
   json out = base;
   out.update(keys_of(spec, dropout, type), true);
   write_tokens(spec, out, base);
-  // What the tensors beside it are; transformers 5 calls it dtype, and reads both.
+  // The type of the tensors saved with it; transformers 5 calls the key dtype, and reads both names.
   out[base.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name_of(weights);
   if (base.contains("dtype")) out.erase("torch_dtype");
   if (!base.contains("use_cache")) out["use_cache"] = true;

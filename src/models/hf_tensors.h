@@ -15,7 +15,7 @@ namespace sextant {
 
 class HfTensors {
  public:
-  // What the names that follow begin with, in the file and in our model.
+  // Sets the prefixes of the names that follow, in the file and in our model.
   void begin(std::string hf, std::string own) { hf_ = std::move(hf), own_ = std::move(own); }
   void begin_layer(std::string_view hf, int64_t layer) {
     begin(fmt::format("{}.{}.", hf, layer), fmt::format("layers.{}.", layer));

@@ -1,4 +1,4 @@
-// What `sextant list models` prints: every architecture with its options and defaults, and every preset.
+// The output of `sextant list models`: every architecture with its options and defaults, and every preset.
 #pragma once
 
 #include <string>

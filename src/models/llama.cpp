@@ -36,7 +36,7 @@ std::string_view type_of(const ModelSpec& spec) {
   return spec.hf_type.empty() ? std::string_view("llama") : std::string_view(spec.hf_type);
 }
 
-// What no model type of Hugging Face has could not be saved.
+// Refuses combinations that no model type of Hugging Face has: they could not be saved.
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   std::string_view type = type_of(spec);
   if (type == "llama" && spec.hidden % spec.heads != 0)  // transformers refuses such a Llama, whatever its head_dim
@@ -139,7 +139,7 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   return t.take();
 }
 
-// What a generation has in common.
+// Settings that the models of a generation have in common.
 struct Generation {
   int64_t vocab, max_seq;
   double rope_theta;

@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// What the Graph is for.
+// The purpose for which a Graph is built, with its sizes and options.
 struct Use {
   enum class Kind : uint8_t {
     // Feeds tokens, targets [batch, seq]; fetches loss (a sum over tokens). With multi-token prediction, for each depth
@@ -91,7 +91,7 @@ struct ModelDef {
   // The words that tables of published runs have for it.
   std::vector<std::string_view> published_as = {};
 
-  // What it leaves to its spec.
+  // Choices that the architecture leaves to its spec.
   Positions positions = Positions::learned;
   bool free_heads = false;  // kv_heads and head_dim may be given
   bool free_ffn = true;     // else the MLP is 4 hidden wide
@@ -99,7 +99,7 @@ struct ModelDef {
   bool has_experts = false;
   std::vector<std::string_view> options = {};  // the optional fields of ModelSpec (spec.cpp lists them) it computes
 
-  // What a field is when nobody says otherwise; sizes of 0 follow from the others.
+  // Values of fields that are not given; sizes of 0 follow from the others.
   ModelSpec defaults;
   int64_t (*ffn_of)(int64_t hidden) = nullptr;                                         // null: 4 hidden
   void (*check)(const ModelSpec& spec, std::vector<SpecProblem>& problems) = nullptr;  // what it adds to problems_of

@@ -1,5 +1,5 @@
-// What routers of experts are trained on beside the model's loss: a loss that balances experts, and one that keeps
-// logits small. A model hands in its layers one by one, and closes once.
+// Auxiliary losses of routers of experts, in addition to the model's loss: one balances experts, and one keeps logits
+// small. A model passes its layers one by one, and closes once.
 #pragma once
 
 #include "models/model_def.h"

@@ -40,10 +40,10 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
-// What yarn and longrope multiply cosines and sines by where a model does not say.
+// The factor of yarn and longrope on cosines and sines where a model does not set it.
 double default_attention_factor(const RopeScaling& scaling);
 
-// What the scores of attention are multiplied by beside their own scale: (0.1·mscale_all_dim·ln(factor) + 1)².
+// The factor on attention scores in addition to their own scale: (0.1·mscale_all_dim·ln(factor) + 1)².
 double score_factor(const RopeScaling& scaling);
 
 // Where the norms of a block stand, for the architectures that leave it to the spec.
@@ -55,7 +55,7 @@ enum class NormPlacement : uint8_t {
 inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
 std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
 
-// What a router makes of its logits: the scores by which experts are chosen, and which weigh what they give.
+// The function from a router's logits to scores. Scores choose the experts and weigh their outputs.
 enum class ExpertScore : uint8_t { softmax, sigmoid };
 inline constexpr std::string_view kExpertScores = "softmax|sigmoid";
 std::optional<ExpertScore> expert_score_from_name(std::string_view name);
@@ -187,7 +187,7 @@ int64_t default_ffn(std::string_view architecture, int64_t hidden);
 // How many tokens a token sees in that layer, itself among them; 0 = all before it.
 int64_t window_of_layer(const ModelSpec& spec, int64_t layer);
 
-// What stands inside the MLP: the spec's choice, else the architecture's. Architectures with that choice only.
+// The activation of the MLP: the spec's choice, else the architecture's. Architectures with that choice only.
 Activation activation_of(const ModelSpec& spec);
 
 // The width of the embedding and of the output head.

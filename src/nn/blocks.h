@@ -164,7 +164,7 @@ struct ExpertMlp {
   double init_std = 0.02, down_std = 0.02;
   Bias router_bias = Bias::none, bias = Bias::none;  // the latter of both linears
   std::optional<ClampedSwiglu> clamped = {};         // none: SwiGLU, gate above up
-  // What the routing weights multiply; the latter for SwiGLU without biases only.
+  // The tensor that the routing weights multiply; `input` is for SwiGLU without biases only.
   enum class WeightOn : uint8_t { output, input } weight_on = WeightOn::output;
   // Slots that an expert takes of each sequence (ops/drop_slots.cpp).
   struct Drop {
@@ -177,7 +177,7 @@ struct ExpertMlp {
   enum class Gradients : uint8_t { wide, narrow } gradients = Gradients::wide;
 };
 
-// What the tokens that went through gave each expert, over all ranks in part.
+// Sums over tokens for each expert: its scores, and the number of its slots. Partial over all ranks.
 struct ExpertLoad {
   ValueId scores = kNoValue, counts = kNoValue;
 };

@@ -88,7 +88,7 @@ class Builder {
   // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
   ValueId whole_sequences(ValueId value);
   ValueId split_sequences(ValueId value);
-  // What is decided for whole sequences, on every rank that has a part of one.
+  // The value on every rank that has a part of a sequence, for decisions about whole sequences.
   ValueId on_whole_sequences(ValueId value);
   // The sum over all ranks that have a part of it, on each of them.
   ValueId summed(ValueId value);

@@ -30,7 +30,8 @@ struct DispatchRows {
   int64_t tokens = 0;                              // that a round takes whatever their routing is, where that is tokens
   int64_t rounds = 1;                              // that serve any routing
 
-  // What travels and what it costs beside that, in rows of one token's width.
+  // Cost in rows of one token's width: the copies that travel and, with dispatch by tokens, the local memory traffic to
+  // read them and write rows.
   double cost() const;
 };
 

@@ -1,4 +1,4 @@
-// What attention multiplies its scores by, from an op's attrs.
+// The factor on attention scores, from an op's attrs.
 #pragma once
 
 #include "ir/attrs.h"

@@ -29,7 +29,7 @@ namespace sextant::ops {
 
 namespace {
 
-// What dispatch and combine share; `last_first` is of one of them alone.
+// Attrs that dispatch and combine share; only combine has `last_first`.
 Attrs moves(const Attrs& attrs) {
   Attrs shared;
   for (std::string_view name : {"batch", "positions", "top_k", "capacity"}) shared.set(name, attrs.integer(name));

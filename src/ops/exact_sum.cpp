@@ -16,7 +16,7 @@ namespace sextant::ops {
 
 namespace {
 
-// What optimizers read gradients in.
+// The type in which optimizers read gradients.
 DType exact_value_type(const Attrs& attrs) {
   auto dtype = dtype_from_name(attrs.text_or("dtype", "f32"));
   BUG_IF(!dtype, "no type '{}'", attrs.text_or("dtype", ""));

@@ -27,7 +27,7 @@ struct Fp8Side {
   bool transposed = false;
 };
 
-// What takes the place of a wide op. Its inputs 0 and 1 are the sides; what stands behind them stays.
+// The fp8 replacement of a wide op. Inputs 0 and 1 are the sides; the inputs after them are unchanged.
 struct Fp8Product {
   const OpDef* wide = nullptr;
   const OpDef* narrow = nullptr;

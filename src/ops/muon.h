@@ -1,4 +1,4 @@
-// What the kernels of Muon's ops share on all devices.
+// Constants and formulas that the kernels of Muon's ops share on all devices.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What the op that maps slots to rows says of how tokens go to experts (ops/dispatch.cpp, ops/token_copies.cpp).
+// How tokens go to experts, read from the attrs of the op that maps slots to rows (ops/dispatch.cpp,
+// ops/token_copies.cpp).
 #pragma once
 
 #include <algorithm>

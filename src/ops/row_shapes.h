@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What each group of these tokens has for all blocks of experts, where it has so many for one.
+// The shape for all blocks of experts, where each group of these tokens has `of_block` entries for one block.
 inline GlobalShape of_all_blocks(const Attrs& attrs, const GlobalShape& tokens, int64_t of_block) {
   return {tokens[0] / attrs.integer("batch"), tokens[1] / attrs.integer("positions"),
           attrs.integer("blocks") * of_block};

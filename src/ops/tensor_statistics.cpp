@@ -1,5 +1,5 @@
-// What is measured of tensors while a run goes on (log.tensor_stats_every): sums that ranks with parts of a tensor add
-// up. Nothing is trained on them. Largest magnitudes are absmax's (quantize.cpp).
+// Statistics of tensors that a run measures while it trains (log.tensor_stats_every): sums that ranks with parts of a
+// tensor add up. Nothing is trained on them. The largest magnitude comes from absmax (quantize.cpp).
 //
 // tensor_statistics: of activations and their gradients. rounding_statistics: of what a product in fp8 reads, beside
 // what it was rounded to. change_statistics: of a weight before and after its update; in 16 bits a weight has its low

@@ -10,7 +10,8 @@ namespace {
 
 enum class Kept : uint8_t { f32, bf16, int8 };
 
-// What is saved on smaller tensors is nothing; norms and biases, which are small, need the precision most.
+// In elements. Narrow states of smaller tensors save almost no memory; norms and biases, which are small, need the
+// precision most.
 constexpr int64_t kLeastNarrow = 4096;
 
 Kept kept(const OptimizedWeight& weight, const OptimizerSettings& settings) {

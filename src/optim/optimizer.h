@@ -58,8 +58,8 @@ struct OptimizerState {
   GlobalShape shape_for(const OptimizedWeight& weight) const;
 };
 
-// What an optimizer writes one weight's step with. Ops are appended in order; layouts are inferred afterwards, from the
-// rows of each op.
+// The interface through which an optimizer writes one weight's step. Ops are appended in order; layouts are inferred
+// afterwards, from the rows of each op.
 class UpdateScope {
  public:
   virtual ~UpdateScope() = default;
@@ -91,7 +91,7 @@ class UpdateScope {
 struct OptimizerDef {
   std::string_view name;     // optimizer.name
   std::string_view summary;  // one noun phrase, for the reference of the config
-  // What it reads, and what holds where the config says nothing. Fields that are not set are not read.
+  // The settings that it reads, with their defaults where the config sets none. Fields that are not set are not read.
   OptimizerSettings defaults;
   // Which weights decay: matrices, unless the file says otherwise.
   bool (*decays)(const OptimizedWeight&) = [](const OptimizedWeight& weight) { return weight.is_matrix(); };

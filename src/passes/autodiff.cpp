@@ -165,7 +165,7 @@ class Autodiff {
 
   // Without layouts, the outputs keep those they have.
   ValueId append(Op op, const Op& cause, Phase phase, const std::vector<Layout>& layouts) {
-    // What works on deferred weight gradients is deferred with them.
+    // Ops on deferred weight gradients are deferred with them.
     bool deferred = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return deferred_.contains(id); });
     op.phase = deferred ? Phase::weight_gradient : phase;
     op.block = cause.block;

@@ -8,7 +8,7 @@ namespace sextant {
 
 namespace {
 
-// What `cheap` leaves in backward.
+// The ops of weight gradients that `cheap` leaves in backward.
 class InBackward {
  public:
   explicit InBackward(const Graph& graph)
@@ -19,7 +19,7 @@ class InBackward {
     bool moved = op.def->layout_rule == LayoutRule::free && any(op.inputs, heads_);
     if (makes_gradients_of_latent_heads(*op.def) || moved) mark(op.outputs, heads_);
     if (op.phase != Phase::weight_gradient) return false;
-    // What goes on with a gradient that is made there follows it.
+    // Ops that read a gradient made in backward stay in backward too.
     bool there = op.attrs.has("experts") || any(op.inputs, heads_) || any(op.inputs, gradients_);
     if (there) mark(op.outputs, gradients_);
     return there;

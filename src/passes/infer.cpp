@@ -77,7 +77,7 @@ class Inference {
     for (int axis : pins.order) {
       if (wanted.at(axis) == pins.at(axis)) continue;
       wanted.states[static_cast<size_t>(axis)] = pins.at(axis);
-      // What splits a dim later splits what each rank has by then.
+      // A later split of a dim divides the part that each rank has by then.
       if (pins.at(axis).kind == StateKind::sharded) wanted.order = with_axis_last(wanted, axis);
     }
     replaced_[op.outputs[0]] = in_layout(from, wanted, op);
@@ -125,7 +125,7 @@ class Inference {
     auto operator<=>(const Moves&) const = default;
   };
 
-  // What it takes to bring the inputs into the row's states; nullopt where no transfer does.
+  // Bytes and operands to move so that the inputs are in the row's states; nullopt where no transfer exists.
   std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis,
                                   const std::vector<int64_t>& bytes) const {
     Moves total;

@@ -41,7 +41,7 @@ class LeavingCopies {
       leaving_.push_back({number, turns_});
   }
 
-  // What an op of the compute lane must wait for; the lane keeps its order, so the latest is enough.
+  // The copy that an op of the compute lane must wait for; the lane keeps its order, so the latest is enough.
   std::optional<int32_t> waited_by(const Op& op) {
     if (block_ && *block_ != op.block) ++turns_;
     block_ = op.block;
@@ -87,8 +87,8 @@ std::set<int32_t> join_region(const Program& program, Region& region, int32_t nu
         auto at = made.find(id);
         if (at == made.end()) continue;
         bool here = at->second >= number - static_cast<int32_t>(&op - region.ops.data()) && at->second < number;
-        // What its own region has waited for has long ended: to wait for its latest run would be to wait for another
-        // microbatch.
+        // Comm ops that their own region has waited for ended long ago: a wait for their latest run would be a wait for
+        // another microbatch.
         if (!here && !open.contains(at->second)) continue;
         if (here ? !running.contains(at->second) : !waited.insert(at->second).second) continue;
         op.waits.push_back(at->second);
@@ -98,7 +98,7 @@ std::set<int32_t> join_region(const Program& program, Region& region, int32_t nu
     }
     ++number;
   }
-  // What may still run must have ended before the region makes its operands again.
+  // Comm ops that may still run must end before the region makes their operands again.
   if (first && region.kind != RegionKind::update)
     for (int32_t left : running)
       if (!runs_once(region, left, number)) first->waits.push_back(left);

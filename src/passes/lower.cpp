@@ -79,7 +79,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   if (blocks.empty()) blocks = balanced_blocks(graph, schedule.shape.stages());
   assign_stages(graph, blocks);
 
-  // What is differentiated, with the gradients that are given: of the loss, and of those that are trained on beside it.
+  // The losses to differentiate, with their given gradients: the model's loss and the auxiliary losses.
   std::vector<Loss> losses;
   if (options.train) losses = losses_of(graph);
   if (options.train && options.loss_scaling) scale_losses(graph, *options.loss_scaling, losses);
@@ -111,7 +111,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     prune(graph);
     pipeline.after("recompute", graph, Stage::inferred);
 
-    // What is only looked at stands beside what is trained with.
+    // Measurements, on which nothing is trained, are added next to the ops of training.
     SmallGradients small_gradients = measure_tensors(graph, options.measures);
 
     // Norm, clipping and optimizer read the finished gradients.
@@ -141,11 +141,11 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
     pipeline.after("overlap", program, Stage::partitioned);
 
-    // What is kept on the host gets there and back by copies, and ops on it run there.
+    // Copies move tensors that are kept on the host to it and back, and ops on these tensors run there.
     offload(program, {options.plan.offload, options.plan.overlap ? Lanes::on : Lanes::off});
     pipeline.after("offload", program, Stage::partitioned);
 
-    // What a lane makes for the other is waited for, once and no earlier than needed.
+    // A lane waits for the values that the other lane makes for it, once and no earlier than needed.
     join_lanes(program);
     pipeline.after("join_lanes", program, Stage::partitioned);
 

@@ -163,7 +163,8 @@ class TensorMeasurer {
 
   // ---- layers
 
-  // What the layer hands on: of what ops outside of it read, the largest value, and the last of several.
+  // The output of the layer: of the values that ops outside of it read, the largest one, and the last of equally large
+  // ones.
   std::optional<MadeValue> output_of(int layer) const {
     std::set<ValueId> outside;
     // In backward, too: it may be that the head reads the last layer there alone, where it makes the loss besides.
@@ -223,8 +224,8 @@ class TensorMeasurer {
     return id;
   }
 
-  // What the linears of a layer read. Each gradient of these is a product with a matrix, in which a zero is one that
-  // rounding made; behind an activation there may be others.
+  // The values that the linears of a layer read. Each gradient of these is the output of a GEMM, in which a zero comes
+  // from rounding; past an activation, zeros may have other causes.
   std::set<ValueId> read_by_linears(int layer, const std::vector<int>& made_by) const {
     std::set<ValueId> read;
     for (const Op& op : graph_.ops) {

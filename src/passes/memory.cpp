@@ -174,7 +174,7 @@ struct ArenaSize {
   ArenaExtent& elsewhere() const { return space == MemorySpace::host ? program.host_arena : program.nvme_arena; }
 };
 
-// What buffers of each space are rounded up to.
+// The alignment of buffers in each space, in bytes.
 class Alignments {
  public:
   Alignments(const Program& program, const Target& target)
@@ -369,7 +369,7 @@ void place_persistent(Program& program) {
   }
 }
 
-// What is kept from step to step lies where the other Program has it.
+// Buffers that are kept from step to step get the offsets that they have in the other Program.
 void place_persistent_beside(Program& program, const Program& other) {
   std::unordered_map<std::string_view, int64_t> offsets;
   for (const Value& value : other.values)

@@ -1,8 +1,8 @@
-// What blocks save for backward, kept on the host meanwhile: copied there where it is made, and back one block ahead of
-// the block whose backward reads it.
+// Keeps on the host the activations that blocks save for backward: each is copied to the host where it is made, and
+// back one block ahead of the block whose backward reads it.
 //
-// The device gives its bytes back when the second block behind has begun: that op waits for the copy (join_lanes). What
-// is made so late that no such op follows in the region is soon read again, and stays.
+// The device frees the bytes when the second block after it has begun: that op waits for the copy (join_lanes). An
+// activation that is made so late that no such op follows in the region is soon read again, and stays on the device.
 #pragma once
 
 #include "passes/overlap.h"

@@ -125,7 +125,7 @@ void gather_ahead(const Program& program, Region& region) {
   }
 }
 
-// What an op adds onto a sum, where that is all it does.
+// The term that an op adds onto a sum, where the op does nothing else; else nullopt.
 std::optional<ValueId> added_term(const Op& op) {
   std::vector<Alias> aliases = aliases_of(op);
   bool adds = op.inputs.size() == 2 && aliases.size() == 1 && aliases[0].rule == Alias::Rule::must;
@@ -170,8 +170,8 @@ bool only_travels(const Program& program, const Op& op) {
   return message && !message->between_stages() && !op.def->holds_inputs && local_cost(program, op).flops.n == 0;
 }
 
-// What is read where it is made has arrived when the region ends: the next microbatch finds the lane free of it. What
-// runs once a step stays: who waits for it in another microbatch would learn nothing of the messages before it.
+// A message that is read in its own region has arrived when the region ends: the next microbatch finds the lane free of
+// it. Messages that are sent once per step stay: a wait in another microbatch would not cover the messages before them.
 void travel_beside(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
     Op& op = region.ops[i];

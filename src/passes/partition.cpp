@@ -32,7 +32,7 @@ struct Crossing {
   bool to_copy() const { return sent != received; }
 };
 
-// What holds for all ranks: which op goes where, what travels, who has which parameter.
+// Facts that hold for all ranks: the rank and region of each op, the messages, and the owners of each parameter.
 class Cut {
  public:
   Cut(const CrossedGraph& crossed, const PipelineSchedule& schedule, DeferredGradients deferred)

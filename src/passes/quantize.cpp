@@ -15,7 +15,7 @@ namespace sextant {
 
 namespace {
 
-// What fp8 units of a GPU ask of every size of a product.
+// The fp8 units of a GPU require every size of a GEMM to be a multiple of it.
 constexpr int64_t kUnitWidth = 16;
 
 // Where dim d of a value stands in its transpose: [b s i] becomes [i b s], [o i] becomes [i o].
@@ -192,7 +192,7 @@ class Quantizer {
     ValueId id = source.first;
     const Fp8Quantizer& quantizer = recipe_.of(product.sides[side].operand);
     bool once = graph_[id].kind == ValueKind::parameter;
-    // What is gathered may be asked for before the block that uses it begins; then it must be there.
+    // A gather may be started before the block that uses its result begins; its operand must be there by then.
     bool ahead = once && graph_[id].layout != graph_[op.inputs[side]].layout;
     auto add = [&](Op made) {
       made = placed(std::move(made), op);

@@ -50,8 +50,8 @@ class Recomputation {
     if (mode == RecomputeMode::latent) mark_latent_heads(makes_heads);
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
-      // What was made for all microbatches is there, and a maximum over ranks is a number to keep rather than to ask
-      // for again.
+      // Values made once for all microbatches are still there, and a maximum over ranks is one number, which is kept
+      // rather than communicated again.
       bool possible = op.phase == Phase::forward && op.def->recompute != Recompute::never && !once_per_step(op) &&
                       !is_hop(op, Transfer::all_reduce_max);
       bool follows = op.def->recompute == Recompute::with_input && is_chosen(op.inputs[0]);

@@ -17,7 +17,7 @@ struct ModelCosts {
   std::vector<double> blocks;
 };
 
-// What stands behind the blocks of the model, from its first op on, is all of the last stage: also the blocks in it,
+// The first op after the blocks of the model. It and all later ops belong to the last stage, including later blocks,
 // which are those of multi-token prediction.
 size_t first_behind_blocks(const Graph& graph) {
   auto in_block = [](const Op& op) { return op.block >= 0; };

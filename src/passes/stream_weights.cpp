@@ -65,7 +65,7 @@ class WeightStream {
     if (readers.empty()) return;
     ValueId here = copies_.twin(id, MemorySpace::device);
     Op copy = copies_.make(id, here, phase_of_copy(program_.regions[r].kind));
-    // What is read for one microbatch only (a weight that is made fp8) comes for that one.
+    // A value that is read for one microbatch only (a weight that is made fp8) is copied for that one only.
     const RunsFor first = ops[readers.front()].runs_for;
     if (std::ranges::all_of(readers, [&](size_t i) { return ops[i].runs_for == first; })) copy.runs_for = first;
     for (size_t i : readers) std::ranges::replace(ops[i].inputs, id, here);

@@ -2,8 +2,8 @@
 // it, in every forward and backward, and its bytes are given back behind the last op of the region that does. The
 // update writes the host's (passes/offload.h), so that nothing goes up behind it.
 //
-// What is outside of blocks (embedding, head), read by several of them, not trained, a vector or a small part of its
-// block stays on the device.
+// Weights stay on the device if they are outside of blocks (embedding, head), read by several blocks, not trained, a
+// vector, or a small part of their block.
 #pragma once
 
 #include "ir/program.h"

@@ -238,7 +238,7 @@ class Update {
     append(std::move(op));
   }
 
-  // What an op of the norm gives is a part of it along axes whose ranks hold other weights.
+  // Appends an op of the norm, whose output is partial along axes whose ranks hold other weights.
   ValueId append_norm_part(Op op) {
     Layout& layout = graph_[op.outputs[0]].layout;
     for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
@@ -367,7 +367,7 @@ class Update {
   ValueId parameter_ = kNoValue;  // whose ops are being appended
 };
 
-// What the optimizer sees of the update while it writes one parameter's step.
+// The view that the optimizer has of the update while it writes one parameter's step.
 class Update::Step final : public UpdateScope {
  public:
   Step(Update& update, ValueId parameter, ValueId gradient, ValueId scale)

@@ -62,7 +62,7 @@ double activation_output_bytes(const Program& program) {
   return sum;
 }
 
-// What gathers along the tensor axis leave, beyond the part that our Program keeps.
+// Bytes that all-gathers along the tensor axis leave, beyond the shard that our Program keeps.
 double gathered_bytes(const Program& program) {
   double sum = 0;
   for (const Region& region : program.regions) {
@@ -193,7 +193,7 @@ ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const
       .working = static_cast<double>(use.working.n) + extra.working,
       .buffers = profile.buffer_bytes,
       .context = machine.context_bytes};
-  // What forward keeps is gone when weights are updated.
+  // Activations saved by forward are freed before weights are updated, so the update may use their bytes.
   double update = static_cast<double>(use.optimizer.n) / kOwnOptimizerBytes * profile.update_bytes;
   memory.working += std::max(0.0, update - memory.saved - memory.working);
   return memory;

@@ -1,5 +1,5 @@
-// What a device of a foreign run held at its peak: the Program's own buffers, each as wide as that software keeps it,
-// with the scores and masks of unfused attention and the context of driver and libraries.
+// Memory of a device in a foreign run at its peak: the Program's own buffers, each in the width that the software
+// keeps, with the scores and masks of unfused attention and the context of driver and libraries.
 #pragma once
 
 #include <map>
@@ -29,13 +29,14 @@ ForeignMemory foreign_memory(const Program& program, const RunConfig& run, const
 ForeignMemory foreign_memory(const LoweredRun& lowered, const RunConfig& run, const SoftwareProfile& profile,
                              const Machine& machine);
 
-// What the software has beside the buffers of our Program: of one microbatch for backward, and passing.
+// Bytes that the software has in addition to the buffers of our Program: `saved` for backward, of one microbatch, and
+// `working`, which is freed again.
 struct ForeignExtra {
   double saved = 0, working = 0;
 };
 ForeignExtra foreign_extra(const Program& program, const RunConfig& run, const SoftwareProfile& profile);
 
-// What a run would report of it: nvidia-smi shows all of it, an allocator only knows what it has taken itself.
+// Bytes that a run would report: nvidia-smi shows all of them, an allocator only knows its own allocations.
 double reported_bytes(const ForeignMemory& memory, const SoftwareProfile& profile);
 
 // Other software frees what a microbatch keeps of a chunk when its backward has run; our Program has room for the most

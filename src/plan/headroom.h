@@ -25,7 +25,7 @@ struct Headroom {
 // A percentage from 0 % to below 100 %: "5%". UserError for anything else.
 double parse_headroom(std::string_view text, std::string_view option);
 
-// What was asked for, or what the memory of this software needs by default. `errors` may be null or empty.
+// The requested headroom, or the default for the memory of this software. `errors` may be null or empty.
 struct HeadroomQuestion {
   const double* asked = nullptr;
   MemoryBasis basis = MemoryBasis::exact;

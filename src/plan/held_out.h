@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What errors are grouped by.
+// Traits of a run by which errors are grouped.
 struct RunTraits {
   std::string device;     // the machine whose fitted efficiencies count
   std::string software;   // profile

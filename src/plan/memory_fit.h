@@ -13,7 +13,7 @@
 
 namespace sextant {
 
-// What the memory of a plan is.
+// Origin of a plan's memory figures.
 enum class MemoryBasis : uint8_t {
   exact,     // our own: what `train` allocates, to the byte
   estimate,  // of other software, from the buffers of our Programs (foreign_memory.h)

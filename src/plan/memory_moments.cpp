@@ -26,7 +26,7 @@ std::vector<Span> buffer_spans(const Program& program, int ops) {
       widen(value.buffer, live[static_cast<size_t>(value.id)].first, live[static_cast<size_t>(value.id)].last);
   for (size_t i = 0; i < program.workspaces.size(); ++i)
     if (program.workspaces[i] >= 0) widen(program.workspaces[i], static_cast<int>(i), static_cast<int>(i));
-  // What several microbatches hold at once is there throughout.
+  // A buffer with a slot for each of several microbatches is held throughout.
   for (size_t i = 0; i < program.buffers.size(); ++i)
     if (program.buffers[i].slots > 1) spans[i] = {0, ops - 1};
   return spans;
@@ -40,7 +40,7 @@ std::vector<MemoryMoment> memory_moments(const Program& program) {
     for (const Op& op : region.ops) moments.push_back({op.path, region.kind, {}});
   std::vector<Span> spans = buffer_spans(program, static_cast<int>(moments.size()));
   std::vector<MemoryPart> part_of = parts_of_buffers(program);
-  // What begins and what ends at each op, summed up from the first to the last.
+  // Bytes that begin minus bytes that end at each op, summed up from the first op to the last.
   std::vector<MemoryParts> change(moments.size() + 1);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];

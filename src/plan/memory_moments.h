@@ -1,5 +1,5 @@
-// What the memory of a rank holds op by op, read off its Program: the lifetimes of its buffers, by what they are for.
-// The arena is taken at the start; this tells how full it is, when it is fullest, and with what.
+// Memory of a rank op by op, from its Program: the lifetimes of its buffers, by purpose. The arena is allocated at the
+// start; this shows how full it is, when it is fullest, and with which data.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the simulator says of a lowered run on a machine, and the flops that its Programs count.
+// Simulated times of a lowered run on a machine, and the flops that its Programs count.
 #pragma once
 
 #include "cost/machine.h"
@@ -26,8 +26,8 @@ struct FlopsPerToken {
 };
 FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch);
 
-// What MFU is a part of: the FLOP/s that a device does at most in products of these weights; 0 where the machine's file
-// does not say.
+// Denominator of MFU: the FLOP/s that a device reaches at most in GEMMs of these weights; 0 where the machine's file
+// does not give it.
 double peak_flops_per_s(const Machine& machine, DType weights);
 
 }  // namespace sextant

@@ -22,7 +22,7 @@ double size_of_error(const HeldOutError& error) {
   return std::min(kMostUsual, std::abs(error.log_error));
 }
 
-// What errors usually are, by the rows of all sources but some.
+// The usual size of errors, by the rows of all sources but some.
 class UsualErrors {
  public:
   UsualErrors(const std::vector<HeldOutError>& errors, const std::set<std::string_view>& without)

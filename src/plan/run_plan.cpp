@@ -19,7 +19,7 @@ namespace {
 
 // From a failure to the first step that counts: noticed, rescheduled, libraries started, checkpoint read.
 constexpr double kRestartSeconds = 600;
-// What a checkpoint stops the run for where storage is not known: taken from a copy beside it, in the background.
+// Seconds that a checkpoint stops the run where storage is not known: a copy is taken, then saved in the background.
 constexpr double kCheckpointPauseSeconds = 5;
 
 std::string part_of(const std::string& path) {
@@ -154,7 +154,7 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
   return step;
 }
 
-// What a rank writes when a checkpoint is due: weights and optimizer state, and the weights once more where they are
+// Bytes that a rank writes for a checkpoint: weights and optimizer state, and the weights once more where they are
 // saved in another type than f32 too. (That copy takes no memory: it is made on the way to the file.)
 double saved_bytes(const RunPlan& plan, const PlanRequest& request) {
   const MemoryParts& memory = plan.classes.front().memory;

@@ -39,13 +39,13 @@ struct StepTime {
   std::optional<PredictionInterval> interval;  // of the seconds, where it was asked for
 };
 
-// What a rank keeps in the memory of the host.
+// Bytes that a rank keeps in the memory of the host.
 struct HostParts {
   int64_t weights = 0;      // that are streamed to the device
   int64_t optimizer = 0;    // state, and the bits of weights that only the update reads
   int64_t activations = 0;  // saved for backward
   int64_t passing = 0;      // gradients and weights of the update, state that is in a file, and gaps between buffers
-  // What `train` allocates there, to the byte.
+  // The allocation of `train` on the host, to the byte.
   int64_t total() const { return weights + optimizer + activations + passing; }
 };
 

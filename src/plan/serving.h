@@ -1,5 +1,5 @@
-// What serving a model takes: weights, key-value caches, how many sequences fit, time to the first token and for each
-// further one; from the Programs that generation runs, priced as a training step is.
+// Requirements of serving a model: weights, key-value caches, how many sequences fit, time to the first token and for
+// each further one. All come from the Programs that generation runs, priced as a training step is.
 #pragma once
 
 #include <cstdint>

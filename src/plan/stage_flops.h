@@ -1,4 +1,4 @@
-// What each pipeline stage computes for one microbatch, by the ops' own costs: the durations of a schedule drawn before
+// Flops of each pipeline stage for one microbatch, by the ops' own costs: the durations of a schedule drawn before
 // anything has run.
 #pragma once
 

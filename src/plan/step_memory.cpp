@@ -159,7 +159,7 @@ class StepWalk {
             bool alone = touching[static_cast<size_t>(id)].size() == 1;
             int last = alone ? live[static_cast<size_t>(id)].last - begin : o;
             const Value& value = program_[id];
-            // What a microbatch is fed is there when its region begins.
+            // The inputs of a microbatch are in memory when its region begins.
             touch(value.buffer, value.kind == ValueKind::feed ? 0 : o, std::clamp(last, o, ops - 1));
             if (value.buffer < 0) continue;
             BufferUse& use = uses[static_cast<size_t>(value.buffer)];
@@ -172,7 +172,7 @@ class StepWalk {
       }
       begin += ops;
     }
-    // What is under way until a region begins counts as touched by its first op.
+    // A message in flight until a region begins counts as touched by the region's first op.
     for (const Value& value : program_.values)
       for (int r : touching[static_cast<size_t>(value.id)]) {
         if (value.buffer < 0) continue;
@@ -197,7 +197,7 @@ class StepWalk {
     if (regions.empty()) return;
     std::ranges::sort(regions, {}, [&](size_t r) { return first_action_[r]; });
     size_t first = regions.front(), last = regions.back();
-    // What a region makes once may go on into the update; of several microbatches it then is a sum over them.
+    // A value that a region makes once may be an input of the update; with several microbatches it is a sum over them.
     bool sums = (use.gradient || program_.regions[last].kind == RegionKind::update) &&
                 last_action_[first] > first_action_[first];
     bool of_the_step = use.once || use.fed || use.fetched || sums;

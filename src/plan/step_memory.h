@@ -1,6 +1,6 @@
-// What the memory of a rank holds while a step runs, op by op in the order of its schedule: microbatch after
-// microbatch begins to hold its activations and lets them go in its backward. memory_moments counts what the arena
-// keeps room for; this, what lies there.
+// Memory of a rank while a step runs, op by op in the order of its schedule. Each microbatch in turn begins to hold its
+// activations and frees them in its backward. memory_moments counts the bytes that the arena reserves; this counts the
+// bytes in use.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What one run of the op sends; axes that nothing is sent along are absent.
+// Bytes that one run of the op sends; axes that nothing is sent along are absent.
 struct SentBytes {
   std::string axes;
   int64_t bytes = 0;

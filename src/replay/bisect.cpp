@@ -30,7 +30,7 @@ struct WholeOutput {
   bool shares_sum = false;
 };
 
-// What ranks and microbatches have of an output, together.
+// Each output, joined over ranks and microbatches.
 std::map<MeshKey, WholeOutput> whole_outputs(const std::vector<ObservedOutput>& ops) {
   std::map<MeshKey, WholeOutput> all;
   std::map<std::pair<MeshKey, int>, Fingerprint> sums;  // by rank: of sums over microbatches the last stands

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kWiden = sizeof(double) / sizeof(float);
 
-// What others see of a Program in f64.
+// The Program that callers see: values in f64 appear as f32.
 Program narrowed(Program program) {
   for (Value& value : program.values)
     if (value.dtype == DType::f64) value.dtype = DType::f32;

@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What says how a step is computed, and not which step it is.
+// True for a key that changes how a step is computed, and not which step it is.
 bool keeps_step(std::string_view key) {
   const Key* known = find_key(key);
   return !known || affects_of(*known) == Affects::execution || key == "train.precision" ||
@@ -138,7 +138,7 @@ class RankReplay {
   std::vector<Fault> faults_;  // of this rank
 };
 
-// What all ranks have made, in order.
+// Outputs of all ranks, sorted by ObservedOutput::order.
 class Gathered {
  public:
   void add(std::vector<ObservedOutput> more) {

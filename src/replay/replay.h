@@ -19,7 +19,7 @@
 
 namespace sextant {
 
-// What metrics.jsonl says of a step. A number that is not finite is there by name.
+// Numbers of a step in metrics.jsonl. The file names a number that is not finite in its field "non_finite".
 struct RecordedStep {
   int64_t step = 0;
   double loss = 0, grad_norm = 0;

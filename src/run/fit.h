@@ -22,7 +22,7 @@ Bytes largest_arena(const RunPrograms& programs, MemorySpace space = MemorySpace
 std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
                                            Bytes room, size_t most = 3);
 
-// What an executor has room for. Without one of the host, both spaces are one memory.
+// Memory that an executor has. Without `host`, device and host are one memory.
 struct Room {
   Bytes device;
   std::optional<Bytes> host;

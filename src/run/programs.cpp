@@ -366,7 +366,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   if (quantization.recipe && !observe) require_fp8(run, *quantization.recipe, programs.train);
   for (int64_t some : repeated_in(rounds)) {
     LowerOptions again = options;
-    // What is in a round is made anew in backward and used up there, not kept for each.
+    // Values inside a round are recomputed in backward and used up there, not kept for each round.
     again.plan.recompute = RecomputeMode::full;
     again.pipeline = with_whole_backwards(shape.pipeline);
     again.beside = &programs.train;

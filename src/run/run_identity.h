@@ -1,4 +1,4 @@
-// What a run was trained on and how: kept in every checkpoint, compared when one is resumed.
+// Tokenizer, data, source weights and config of a run: stored in every checkpoint, compared when a run resumes.
 #pragma once
 
 #include <memory>

@@ -102,7 +102,7 @@ class Checker {
     return unit.size() == 1 || (unit.size() == 2 && same_work(unit.back(), its_weight));
   }
 
-  // What a message shows of a unit: hostile files have long ones.
+  // Names of the actions of a unit for a message; at most kMostParts + 1, because hostile files have long units.
   static std::string names_of(std::span<const Action> unit) {
     std::string text;
     for (const Action& action : unit.first(std::min(unit.size(), kMostParts + 1)))

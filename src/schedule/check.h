@@ -1,4 +1,4 @@
-// What must hold of a schedule before anything is built on it, and what memory planning reads from it.
+// Checks a schedule before anything is built on it, and derives the numbers that memory planning reads from it.
 #pragma once
 
 #include <string_view>

@@ -63,7 +63,8 @@ std::optional<Action> parse_action(std::string_view cell) {
       Complaint{.place = fmt::format("{}:{}", place, line), .got = std::move(got), .expected = std::move(expected)});
 }
 
-// What a message shows of a cell: hostile ones can be long or not text at all.
+// A cell as a message shows it: at most 24 bytes, with ? for unprintable ones. Hostile cells can be long or not text at
+// all.
 std::string shown(std::string_view cell) {
   std::string text;
   for (char c : cell.substr(0, 24)) text += c >= ' ' && c <= '~' ? c : '?';

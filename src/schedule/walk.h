@@ -15,7 +15,7 @@ namespace sextant {
 
 constexpr int kUnlimitedSlots = std::numeric_limits<int>::max();
 
-// What must have happened before an action may start.
+// An event that must have happened before an action may start.
 struct Need {
   enum class Until : uint8_t { ended, started };
   int rank = 0;

@@ -20,7 +20,7 @@ struct LayoutKey {
   bool always = false;  // printed even where it is the default
 };
 
-// What with_choice sets, and what a search turns on where nothing fits without.
+// Keys that with_choice sets, and keys that a search turns on where nothing fits without them.
 std::vector<LayoutKey> layout_keys() {
   std::vector<LayoutKey> keys;
   for (const MeshAxis& axis : kMeshAxes) keys.push_back({axis.key, axis.always_told});

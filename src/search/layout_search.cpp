@@ -218,7 +218,7 @@ void LayoutSearch::keep_if_fits(Node& node) {
     ++counts_.too_large;
 }
 
-// What a layout must be faster than to be kept.
+// Seconds below which a layout is kept.
 double LayoutSearch::kept_limit() const {
   double kept = priced_.size() < request_.keep ? kNever : priced_[request_.keep - 1].seconds;
   return std::min(kept, request_.below_seconds);

@@ -239,7 +239,8 @@ ModelFigures lower_figures(const BoundSubject& subject, const Target& target, co
   FiguresOfFewBlocks of_all(subject, target, request, sends);
   ModelFigures model = of_all.make();
   if (sends && piped) {
-    // What the last blocks of a stage keep is what its end takes more than one whose blocks all keep everything.
+    // Figures of a stage's end include the data that its last blocks keep: the difference to an end whose blocks all
+    // keep everything.
     FiguresOfFewBlocks of_few(subject, target, request, false);
     const ModelFigures keeping = of_few.make();
     model.stage_end = difference(model.first_end, keeping.first_end);

@@ -1,5 +1,5 @@
-// What the blocks and the ends of a model take in a layout, from Programs of few blocks: blocks are alike, and what the
-// Programs of some and of one block more differ in is what each further block takes (search_bound.h adds them up).
+// Costs of a model's blocks and ends in a layout, from Programs of few blocks. Blocks are alike: the difference between
+// the Programs of some blocks and of one block more is the cost of each further block (search_bound.h adds them up).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace sextant {
 
-// What bounds are of, whatever the layout.
+// The run, model and machine that bounds are computed for, whatever the layout.
 struct BoundSubject {
   const RunConfig& run;  // without evaluation
   const ModelSpec& spec;
@@ -56,7 +56,7 @@ struct BlocksAndEnds {
 struct ModelFigures : BlocksAndEnds {
   // Of stages of one block or none, where what longer ones save goes to the host.
   std::optional<BlocksAndEnds> few;
-  // What is counted with each end and is there once on a rank that has both: the embedding of a tied head.
+  // Figures counted with each end that exist once on a rank with both ends: the embedding of a tied head.
   StageFigures tied;
   double message = 0;                          // seconds from the end of a stage's region until another may begin
   double first_scratch = 0, last_scratch = 0;  // bytes beside what is held, on the first and the last stage of several

@@ -1,5 +1,5 @@
-// What a search tries where no layout fits with `[offload]` as the run has it: rung by rung, what costs a step least
-// first.
+// Ways to offload that a search tries where no layout fits with `[offload]` as the run has it: rung by rung, the one
+// that costs a step least first.
 //
 //   1. Optimizer state and the low bits of master weights on the host, saved activations there, or both. State is
 //      copied once a step. Activations are copied in every microbatch, beside compute, and may save that much of it

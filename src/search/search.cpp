@@ -56,7 +56,7 @@ std::string devices_that_fit(const Searches& searches, const SearchRequest& requ
   constexpr int64_t kMostTimes = 64;
   for (int64_t times = 2; times <= kMostTimes; times *= 2) {
     const int64_t devices = request.devices * times;
-    // What the first rung and the last do not fit, those between them hardly do.
+    // Where neither the first rung nor the last fits, those between them hardly do.
     auto fits = [&](LayoutSearch& search) {
       std::optional<Candidate> least = search.smallest(devices);
       return least && least->fits;
@@ -69,7 +69,7 @@ std::string devices_that_fit(const Searches& searches, const SearchRequest& requ
   return "more devices do not help: use a shorter batch.seq, a smaller model or a device with more memory";
 }
 
-// What the smallest layout lacks: memory of the device, of the host or of its disks.
+// The shortage of the smallest layout: memory of the device, of the host or of its disks.
 std::string needs_of(const Candidate& least, const SearchRequest& request) {
   const std::string overrides = layout_overrides(request.run, least.config);
   if (!least.fits_device) return fmt::format("the smallest needs {} ({})", human(Bytes{least.peak_bytes}), overrides);

@@ -32,8 +32,7 @@ bool defers_weights(const LayoutChoice& choice) {
   return schedule && schedule->defers_weights;
 }
 
-// What a microbatch takes of a rank at least: where a forward runs beside a backward, messages may travel under
-// compute.
+// Least seconds of a rank per microbatch. Where a forward runs beside a backward, messages may travel under compute.
 double least_per_microbatch(bool pairs, const StageFigures& part) {
   if (!pairs) return part.least_forward() + part.least_backward() + part.least_weight();
   double hidden = part.forward.messages + part.backward.messages + part.weight.messages;
@@ -368,7 +367,7 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
       copies_at_last += work->copies_at_last;
     }
     const auto& actions = timed.ranks[static_cast<size_t>(rank)];
-    // What travels for the last microbatch only cannot leave before that has begun to run backward.
+    // Messages for the last microbatch only cannot leave before its backward has begun.
     auto last = std::find_if(actions.begin(), actions.end(), [&](const TimedAction& t) {
       return t.action.region != RegionKind::forward && t.action.microbatch == shape.microbatches - 1;
     });
@@ -402,7 +401,8 @@ ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
     if (choice.mesh.zero >= 2) part->passing = choice.mesh.pp == 1 ? part->forward_to_backward : 0;
     away.for_update = 0;
     part->update = {};
-    // What every rank copies between its spaces is left, but weights that ZeRO sends as shards.
+    // Copies between memory spaces, which every rank makes, remain. Collectives on the comm lane are left out, as are
+    // weights that ZeRO sends as shards.
     for (RegionWork* work : {&part->forward, &part->backward, &part->weight}) {
       work->beside = work->copies;
       work->beside_at_last = work->copies_at_last = work->at_last = 0;

@@ -1,10 +1,9 @@
-// What a layout takes at least, in seconds and bytes, without lowering all of it. A model is ends and blocks, and
-// blocks are alike: the Programs of the same layout with one and with two blocks tell what a block and what the ends
-// take, op by op as they will run, and a stage of n blocks is their sum. The order of the schedule then tells when a
-// step can end at the earliest.
+// Lower bounds of a layout's seconds and bytes, without lowering all of it. A model is ends and blocks, and blocks are
+// alike. The Programs of the same layout with one and with two blocks give the cost of a block and of the ends, op by
+// op as they will run, and a stage of n blocks is their sum. The schedule's order gives the earliest end of a step.
 //
-// What is left out only adds: waits for messages beside compute, gaps between buffers, scratch of the middle stages. So
-// a layout whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
+// Omitted costs are never negative: waits for messages beside compute, gaps between buffers, scratch of the middle
+// stages. A layout need not be lowered where its bound exceeds the memory, or the time of layouts already found.
 #pragma once
 
 #include <algorithm>
@@ -100,8 +99,8 @@ class LayoutBounds {
   double seconds_beside(const ModelFigures& model, const Pipeline& pipe) const;
   // Whether ranks always compute: else messages may travel while the host is waited for.
   bool steady() const { return subject_.profile.host_s_per_kernel == 0; }
-  // What is sure whatever the order: what a rank computes, from the arrival of the first microbatch until the last one
-  // has come back to the first stage.
+  // A bound for any order of the schedule: the compute of a rank, from the arrival of the first microbatch until the
+  // last one has come back to the first stage.
   double seconds_by_sums(const ModelFigures& model, const Pipeline& pipe) const;
   // `pairs`: null where units are not walked.
   double seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe, const PairFigures* pairs) const;

@@ -24,7 +24,7 @@ std::string line_of(const Candidate& candidate, bool estimate) {
                      100 * candidate.mfu, candidate.tokens_per_s_per_device, candidate.overrides);
 }
 
-// What a device has outside of it.
+// Bytes of a device that are offloaded, to the host and to NVMe.
 std::string offloaded_text(const Candidate& candidate) {
   std::string text;
   if (candidate.host_bytes > 0) text += fmt::format("; {:.1f} GB on the host", gigabytes(candidate.host_bytes));

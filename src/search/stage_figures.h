@@ -1,5 +1,5 @@
-// What the Program of a rank takes, as figures that add up: those of one and of two blocks tell what a block takes, and
-// many of them (search_bound.h).
+// Costs of a rank's Program, as figures that add up: those of one and of two blocks give the cost of a block, and of
+// many blocks (search_bound.h).
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct StageFigures {
   double per_microbatch() const { return forward.compute + backward.compute + weight.compute; }
   double host() const { return forward.host + backward.host + weight.host; }
   double least_update() const { return std::max(update.compute, update.beside); }
-  // What each region takes at least.
+  // Least seconds of each region.
   double least_forward() const { return std::max(forward.compute, forward_alone); }
   double least_backward() const { return std::max(backward.compute, backward_alone); }
   double least_weight() const { return std::max(weight.compute, weight_alone); }

@@ -22,7 +22,7 @@ class Teller {
     const Entry& plot = grammar_.plots[random_.below(draws_++, grammar_.plots.size())];
     for (const Element& beat : plot.parts[0]) {
       if (beat.kind == Element::Kind::slot)
-        tell_beat(chosen(beat.variable));
+        write_beat(chosen(beat.variable));
       else
         end_paragraph();
     }
@@ -31,7 +31,7 @@ class Teller {
   }
 
  private:
-  void tell_beat(const Entry& beat) {
+  void write_beat(const Entry& beat) {
     for (const Phrase& sentence : beat.parts) {
       std::vector<std::string> tokens;
       expand(sentence, tokens);

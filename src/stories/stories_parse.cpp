@@ -17,7 +17,7 @@ class Matcher {
   bool matches(const Phrase& sentence) { return match({sentence.data(), sentence.data() + sentence.size()}, 0); }
 
  private:
-  // What is still to be matched: the rest of a phrase, then the rest of the phrase its slot stands in.
+  // Elements that are still to be matched: the rest of a phrase, then the rest of the phrase that contains its slot.
   struct Rest {
     const Element* begin;
     const Element* end;

@@ -1,4 +1,4 @@
-// What the stories are made of, as text for the grammar compiler (stories_grammar.h). The format:
+// Words, plots and themes of the stories, as text for the grammar compiler (stories_grammar.h). The format:
 //
 //   thing(noun, look): shell/pink | compass/brass      a word class, its fields, its entries
 //     bucket/striped                                    a new line is a new entry too

@@ -27,7 +27,7 @@ class HeartbeatWatch {
   // may have removed it.
   void expect(int64_t ranks, Clock::time_point now);
 
-  // What hangs, at this moment; nothing when all is well.
+  // The hang at this moment, as text; nullopt when nothing hangs.
   std::optional<std::string> look(Clock::time_point now);
 
   // When last looked: every rank had ended, one of them by a failure, and the launcher should have ended too. It does

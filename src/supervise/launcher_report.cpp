@@ -7,7 +7,7 @@ namespace sextant {
 
 namespace {
 
-// What stands between two words of a line, from `at` on, which is moved behind the second one.
+// Text between `before` and `after`, searched from `at`, which then moves to the start of `after`.
 std::optional<std::string_view> text_between(std::string_view line, std::string_view before, std::string_view after,
                                              size_t& at) {
   size_t from = line.find(before, at);

@@ -1,4 +1,4 @@
-// What mpirun writes about a rank that a signal ended: it is the first to know, and the rank itself can say nothing.
+// The message of mpirun about a rank that a signal ended: mpirun knows first, and the rank itself can report nothing.
 #pragma once
 
 #include <optional>

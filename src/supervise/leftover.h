@@ -1,5 +1,5 @@
-// What a supervisor that was killed leaves running: OUT/supervisor.json names its child. The next one waits for it to
-// save and stop, and kills it when it does not.
+// The process that a killed supervisor leaves running: OUT/supervisor.json names this child. The next supervisor waits
+// for it to save and stop, and kills it when it does not.
 #pragma once
 
 #include <sys/types.h>

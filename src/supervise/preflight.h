@@ -1,4 +1,4 @@
-// What `doctor --json` found before a start, as far as the supervisor acts on it.
+// Findings of `doctor --json` before a start, as far as the supervisor acts on them.
 #pragma once
 
 #include <string>

@@ -31,9 +31,9 @@ struct RunReport {
   // In neither steps that count nor restarts nor the first start: saves, evaluations, steps done again, the end.
   double other_seconds() const;
   double goodput() const { return seconds > 0 ? productive_seconds / seconds : 0; }
-  // What `plan` predicts for as many interruptions in as much training, for steps, saves and interruptions that last as
-  // long as these did on average, between the same first start and end. How much work they undo is the model's own
-  // expectation. Nothing without interruptions or steps.
+  // Goodput that `plan` predicts for the same number of interruptions in the same training time. Steps, saves and
+  // interruptions last as long as they did on average; the first start and the end are the same. The work that
+  // interruptions undo is the expectation of the model, not measured. nullopt without interruptions or steps.
   std::optional<double> predicted_goodput(const RunConfig& run) const;
 };
 

@@ -1,5 +1,6 @@
-// What replaying a step that was not finite says of its cause: hardware that failed once, hardware that fails again, or
-// data and software. `sextant replay --bisect --json` runs where the run did, and where there is one on another device.
+// Cause of a step that was not finite, judged from its replay: hardware that failed once, hardware that fails again, or
+// data and software. `sextant replay --bisect --json` runs on the device of the run and, where there is one, on another
+// device.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace sextant {
 
-// What a replay printed.
+// Output of `sextant replay --bisect --json`, parsed.
 struct ReplayFacts {
   bool finite = true;    // loss and gradient norm of every execution
   bool agree = true;     // the executions with one another

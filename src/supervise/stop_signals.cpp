@@ -6,7 +6,7 @@ namespace sextant {
 
 namespace {
 
-// What the handler touches: lock-free, since a handler may take no lock.
+// The signal handler changes these: lock-free, since a handler may take no lock.
 std::atomic<int> requests{0}, urgent_requests{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 

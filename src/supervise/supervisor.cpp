@@ -83,7 +83,7 @@ class Supervisor {
                                                 : ""));
         break;
       }
-      // What a start would make anew is another run.
+      // A start would create the directory again, and that is another run.
       if (!lock_.is_there() && !log_.is_there()) {
         give_up(ExitCode::run_failed, fmt::format("{} was removed or moved while the run was there", out_.string()));
         break;
@@ -164,7 +164,7 @@ class Supervisor {
     if (std::optional<std::string> warning = events_.record(event)) log_.say(*warning);
   }
 
-  // What runs at all with the hosts there are; nothing when they do not suffice for any mesh.
+  // The mesh that can run on the available hosts; nullopt when they do not suffice for any mesh.
   std::optional<MeshChoice> choose_mesh() const {
     int64_t room = pool_ ? slots_of(pool_->available()) : ranks_of(request_.run.mesh);
     return mesh_for(request_.run, room);
@@ -431,7 +431,7 @@ class Supervisor {
     bool asked = asked_to_stop(), grown = std::exchange(regrows_, false);
     bool left_when_asked = cause.kind == CauseKind::stopped || cause.signal == SIGUSR1 ||
                            (signals_.end_asked() && cause.signal == SIGKILL);
-    if (cause.kind != CauseKind::finished && !((asked || grown) && left_when_asked)) tell_failure(attempt);
+    if (cause.kind != CauseKind::finished && !((asked || grown) && left_when_asked)) report_failure(attempt);
     if (cause.kind == CauseKind::non_finite && !asked) judge_last_step(attempt);
     report_.attempts.push_back(attempt);
     if (cause.kind == CauseKind::finished) {
@@ -462,8 +462,8 @@ class Supervisor {
     return std::nullopt;
   }
 
-  // What fails here, and not in the run (a directory that cannot be listed, a process that cannot be started), may not
-  // fail the next time.
+  // An error of the supervisor, not of the run (a directory that cannot be listed, a process that cannot be started),
+  // may not occur the next time.
   void outlive(int64_t number, const std::runtime_error& error) {
     log_.say(error.what());
     Attempt attempt{.number = number, .started = wall_now(), .ended = wall_now(), .done_step = done_step_};
@@ -569,7 +569,7 @@ class Supervisor {
     attempt.host = culprit->host;
   }
 
-  void tell_failure(const Attempt& attempt) {
+  void report_failure(const Attempt& attempt) {
     const Cause& cause = attempt.cause;
     std::string who = attempt.rank ? fmt::format("; rank {} on {}", *attempt.rank, attempt.host) : "";
     std::string why = attempt.told.empty() ? "" : fmt::format(": {}", attempt.told);

@@ -1,4 +1,4 @@
-// What is said of a sweep at its end.
+// Report at the end of a sweep, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

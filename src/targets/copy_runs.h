@@ -9,8 +9,8 @@
 
 namespace sextant {
 
-// What the map counts of a queue, in its scratch: slots and copies that tokens ask for, and the slots that its rounds
-// serve.
+// Counts that the map keeps for each queue, in its scratch: slots and copies that tokens ask for, and the slots that
+// its rounds serve.
 struct QueueCounts {
   int64_t slots, copies, served;
 };

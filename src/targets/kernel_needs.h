@@ -1,6 +1,6 @@
-// What a kernel needs beside its operands, from their types and the op's attributes alone: no device, no library and no
-// data is asked. Each target has one table of these; the memory pass places what it says, and the target's kernels are
-// written against the same sizes (the headers *_sizes.h beside it), so that a kernel has what it uses.
+// Needs of a kernel beside its operands, from their types and the op's attributes alone: no device, no library and no
+// data is used. Each target has one table of these. The memory pass reserves the sizes in the table, and the target's
+// kernels are written against the same sizes (the headers *_sizes.h beside it), so that a kernel has what it uses.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ enum class Grouping : uint8_t {
   together,  // ops of this kind that stand side by side are one launch: their scratch lives side by side too
 };
 
-// What elements a kernel takes, where a target has kernels for one width alone (targets/cpu/widening.h).
+// Width of the elements that a kernel takes, where a target has kernels for one width alone (targets/cpu/widening.h).
 enum class Elements : uint8_t {
   computed,  // it computes with them: they come in the width that it is written for
   any,       // it moves them, or adds them up in any type: they come as they are

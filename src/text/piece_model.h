@@ -1,5 +1,5 @@
-// What turns one piece of text into ids: byte pairs that are merged, or the best path through a unigram vocabulary.
-// Never changes once made: threads may share it, each with scratch of its own.
+// Converts one piece of text to ids: byte pairs that are merged, or the best path through a unigram vocabulary.
+// Immutable after construction: threads may share it, each with its own scratch.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sextant {
 
 class PieceModel {
  public:
-  // What encoding works on, kept by the caller from piece to piece.
+  // Working memory of an encoding; the caller reuses it from piece to piece.
   struct Scratch {
     virtual ~Scratch() = default;
   };

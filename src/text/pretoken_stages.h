@@ -9,7 +9,8 @@
 
 namespace sextant {
 
-// What goes before a text that does not begin with it: nothing, always, or only at the very begin of the document.
+// When the prefix is added to a text that does not begin with it: never, always, or only at the very begin of the
+// document.
 enum class PrefixScheme { never, always, first };
 
 struct PretokenStage {

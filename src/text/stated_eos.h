@@ -22,7 +22,7 @@ struct StatedEos {
 // of generation_config.json. Empty where none of them says. UserError where one cannot be read.
 std::optional<StatedEos> stated_eos(const std::filesystem::path& tokenizer_json);
 
-// What one such file says; `place` is what to call it.
+// The end-of-document token that one such file states; messages call the file `place`.
 std::optional<StatedEos> stated_eos_in(std::string_view text, std::string_view place);
 
 // Makes it the tokenizer's eos_id. Of several ids the first that the tokenizer has counts; UserError where it does not

@@ -46,7 +46,7 @@ std::unique_ptr<PieceModel> make_model(const TokenizerParts& parts) {
   return std::make_unique<BpeModel>(model);
 }
 
-// What a token of the vocabulary stands for in text.
+// The bytes of text that a token of the vocabulary represents.
 std::string bytes_of(const VocabEntry& entry, const TokenizerParts& parts) {
   if (parts.unit == BpeUnit::byte || parts.byte_names) return bytes_of_name(entry.name).value_or(entry.name);
   if (auto byte = byte_of_fallback_name(entry.name); byte && parts.byte_fallback)
@@ -77,7 +77,7 @@ struct Tokenizer::State {
       ids[entry.name] = entry.id;
     }
     for (const AddedToken& token : parts.added) {
-      // What the user of sentencepiece defined is a piece like others.
+      // A user-defined token of sentencepiece is a piece like others.
       bool is_piece =
           !parts.sentencepiece.empty() || (parts.byte_fallback && byte_of_fallback_name(token.content).has_value());
       bytes[token.id] = is_piece ? bytes_of({token.content, token.id}, parts) : token.content;

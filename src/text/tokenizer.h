@@ -47,7 +47,7 @@ class Tokenizer {
   void encode_into(std::string_view text, std::vector<uint32_t>& ids) const;  // appends
   // With the begin and end tokens that the file's post-processor puts around a sequence.
   std::vector<uint32_t> encode_with_special(std::string_view text) const;
-  // What the post-processor puts before and after one sequence; often nothing.
+  // Ids that the post-processor puts before and after one sequence; often empty.
   std::span<const uint32_t> prefix_ids() const;
   std::span<const uint32_t> suffix_ids() const;
   // `encode` of each document; the team's threads share the documents.

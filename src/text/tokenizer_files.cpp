@@ -48,7 +48,7 @@ bool flag_in(const Json& json, const char* key, bool if_missing) {
   return found != json.end() && found->is_boolean() ? found->get<bool>() : if_missing;
 }
 
-// What the class that tokenizer_config.json names does with text before the merges.
+// Text processing before the merges, as the class that tokenizer_config.json names does it.
 Json steps_of(const Json& config, std::string_view place) {
   std::string name = text_in(config, "tokenizer_class");
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
@@ -105,7 +105,7 @@ Json merges_of(std::string_view text, std::string_view place) {
   return merges;
 }
 
-// What tokenizer_config.json asks to be put before a text.
+// The begin token that tokenizer_config.json asks to put before a text.
 Json post_processor_of(const Json& config, const Json& added) {
   std::string name = text_in(config, "bos_token");
   if (!flag_in(config, "add_bos_token", false) || name.empty()) return nullptr;

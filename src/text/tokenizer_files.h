@@ -26,7 +26,7 @@ std::string tokenizer_source(const std::filesystem::path& path);
 // By the file's name: *.model is sentencepiece's, vocab.json the older pair of files, anything else a tokenizer.json.
 TokenizerParts read_tokenizer_file(const std::filesystem::path& path);
 
-// What vocab.json and merges.txt say, with the tokenizer_config.json (may be empty) that stands beside them.
+// Contents of vocab.json and merges.txt, with the tokenizer_config.json (may be empty) of the same directory.
 struct VocabAndMerges {
   std::string vocab, merges, config;
   std::string added;  // added_tokens.json, may be empty

@@ -34,7 +34,7 @@ class Line {
   void add_flag(std::string_view name) { json_[std::string(name)] = true; }
   void add_unknown(std::string_view name) { json_[std::string(name)] = nullptr; }
 
-  // What was left out so far.
+  // Adds the numbers that were left out so far.
   void add_non_finite(std::string_view name) {
     if (!non_finite_.empty()) json_[std::string(name)] = non_finite_;
   }

@@ -1,4 +1,4 @@
-// What a person sees of a run: one line that renews itself on a terminal, a plain line every `log_every` steps
+// Progress of a run for the user: one line that renews itself on a terminal, a plain line every `log_every` steps
 // elsewhere.
 #pragma once
 

@@ -344,7 +344,7 @@ class Run {
   }
 
   void react_to(const Spike& spike) {
-    // What follows a rewind is made again, and looked at again.
+    // Steps after the spike run again after the rewind, and are checked again.
     if (rewind_from_) return;
     if (spike.first) {
       say(fmt::format("step {}: spike: {}", spike.step, spike.text));
@@ -434,7 +434,7 @@ class Run {
           run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
           stop_file_exists(parts_.out) ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string()) : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
-    // What it must not go on from, or what the durable checkpoint holds too.
+    // The run must not resume from the local checkpoints, or the durable checkpoint holds the same step.
     if (result_.outcome != ExitCode::stopped || saver_.newest().step == state_.step) local_.discard();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;

@@ -19,7 +19,7 @@
 
 namespace sextant {
 
-// What all ranks of a process share.
+// Objects that all ranks of a process share.
 struct RankRunParts {
   const RunConfig& run;
   const std::filesystem::path& out;

@@ -1,4 +1,4 @@
-// What training from a model directory asks of it, before anything is made of its weights.
+// Requirements of training from a model directory, checked before its weights are used.
 #pragma once
 
 #include <cstdint>

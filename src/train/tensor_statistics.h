@@ -1,4 +1,4 @@
-// What a measuring step says of each layer (log.tensor_stats_every), joined over parts, microbatches and ranks.
+// Statistics of each layer in a measuring step (log.tensor_stats_every), joined over parts, microbatches and ranks.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TensorStatistics {
   List gradient_rms, gradient_max, weight_rms, weight_max, update_ratio;
 };
 
-// What one rank has read of them after a step.
+// Parts of the statistics that one rank has read after a step.
 struct TensorParts {
   std::vector<double> sums;     // four for each tensor of each layer
   std::vector<double> largest;  // one for each

@@ -63,7 +63,7 @@ RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor&
   return programs;
 }
 
-// What a person reads before the first step.
+// Summary for the user before the first step.
 std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dataset& dataset,
                          const RunPrograms& programs) {
   int64_t most = 0;
@@ -123,8 +123,8 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
     if (launch.leads() && view.verbosity != Verbosity::quiet) fmt::print("{}\n", printable(line, Newlines::kept));
   };
 
-  std::optional<AbortOnThrow> tell_others;
-  if (launch.process) tell_others.emplace(*launch.process);
+  std::optional<AbortOnThrow> abort_peers;
+  if (launch.process) abort_peers.emplace(*launch.process);
   HostGroup processes = launch.process ? HostGroup(*launch.process, kHostTag) : HostGroup();
   // Before data is read and perhaps a tokenizer trained: does the model fit at all?
   RankContext planner{.rank =

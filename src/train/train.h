@@ -41,7 +41,7 @@ struct Profile {
 
 enum class Beginning : uint8_t { fresh, resumed };
 
-// What is asked of a run beside its config, for this time.
+// Options of one invocation of a run, in addition to its config.
 struct TrainView {
   Profile profile = {};
   int64_t until = 0;            // the run saves and stops behind this step; 0: it goes on to its end

@@ -31,8 +31,8 @@ double now_s() {
 // Losses of a step that may be under way at once.
 constexpr size_t kOpenLosses = 256;
 
-// The losses that models may have, in the order of Begun::losses; behind them those of multi-token prediction.
-// What is dropped on the way to experts is added up over microbatches as losses are.
+// The losses that models may have, in the order of Begun::losses; after them those of multi-token prediction.
+// The rows dropped on the way to experts are added up over microbatches as losses are.
 enum Loss : size_t { kModelLoss, kBalanceLoss, kRouterZLoss, kDroppedRows, kFirstMtpLoss };
 constexpr std::array<std::string_view, kFirstMtpLoss> kLossPaths{"loss", "balance_loss", "router_z_loss",
                                                                  kDroppedRowsPath};
@@ -60,7 +60,7 @@ void write_if_present(Bound& bound, std::string_view path, T x) {
   if (value && value->buffer >= 0) write_value(bound, *value, x);
 }
 
-// What a rank computes by itself of a microbatch: losses, and gradients as they are made.
+// Hashes of the values that a rank computes alone for a microbatch: losses, and gradients before sums over ranks.
 class GradientHashes final : public OpObserver {
  public:
   explicit GradientHashes(const Program& program) : program_(program) {}
@@ -398,7 +398,7 @@ StepMetrics::ExpertLoads Trainer::collect_loads(Runner& runner, const Begun& beg
 
 StepMetrics::ExpertRows Trainer::repeat_step(Begun& begun, Collected& numbers) {
   StepMetrics::ExpertRows rows{.lost = numbers.lost_rows, .repeated_steps = ++repeated_steps_};
-  // What layers behind the first that lost rows ask for is known only when that one has lost none.
+  // The rounds that later layers need are known only when the first layer that lost rows has lost none.
   for (Repeat& repeat : repeat_) {
     if (repeat.rounds < numbers.rounds_needed) continue;
     issue(repeat.runner, begun, nullptr);
@@ -418,7 +418,7 @@ StepMetrics Trainer::finish_step() {
   if (!repeat_.empty())
     rows = numbers.lost_rows > 0 ? repeat_step(begun, numbers)
                                  : StepMetrics::ExpertRows{.repeated_steps = repeated_steps_};
-  // What was measured of a step that was repeated is that of an attempt that changed nothing.
+  // The statistics of a repeated step are left out: they are of an attempt that changed nothing.
   std::optional<TensorStatistics> tensors;
   if (begun.measures && !(rows && rows->lost > 0))
     tensors = measure_->tensors->joined(begun.tensors, group_, numbers.loss_scale.value_or(1));

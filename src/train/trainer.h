@@ -52,7 +52,7 @@ class Trainer {
   void spoil_next_gradients() { spoil_next_ = true; }
   // From now on every step waits so long for its data: a drill.
   void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
-  // What is flipped in the step that is begun next: drills.
+  // Drills: a bit of a GEMM or of a message is flipped in the step that is begun next.
   void flip_next(bool gemm, bool message) {
     flip_gemm_next_ = gemm;
     flip_message_next_ = message;
@@ -130,7 +130,7 @@ class Trainer {
     TensorParts tensors;                // what it measured
   };
   void count_mtp_targets(Begun& begun);
-  // What a step says beside its losses.
+  // Numbers of a step besides its losses.
   struct Collected {
     double grad_norm = 0;
     std::optional<double> loss_scale = {};

@@ -26,7 +26,7 @@ double span_of(const NamedEfficiency& named) {
   return named.bounds.most - named.bounds.least;
 }
 
-// What rows are off at a point, as logarithms, and how that changes with each efficiency.
+// Errors of the rows at a point, as logarithms, and their change with each efficiency.
 struct LocalModel {
   Efficiencies at;
   std::vector<double> errors;

@@ -60,7 +60,7 @@ int64_t shard_group(std::string_view schedule) {
   return error == std::errc{} ? ranks : 0;
 }
 
-// What GEMMs of blocks multiply, by the row's word for its precision; nullopt where it is none that is priced.
+// Operand formats of the blocks' GEMMs, by the row's word for its precision; nullopt where it is not priced.
 std::optional<Products> products_published_as(std::string_view precision) {
   struct Word {
     std::string_view begins;
@@ -102,7 +102,7 @@ std::string always_told() {
   return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
-// What a row asks of a run, checked one thing after the other.
+// Converts a row to a run and checks its requirements one after the other.
 class RunConverter {
  public:
   RunConverter(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles)
@@ -152,7 +152,7 @@ class RunConverter {
     return {};
   }
 
-  // What a profile's `matches` may ask for beside the source.
+  // Text that a profile's `matches` may match, beside the source.
   std::string said() const {
     return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu,
                        row_.gpus.value_or(0), row_.size(&MeshSection::pp).value_or(1), row_.precision, row_.schedule,

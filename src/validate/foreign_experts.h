@@ -1,5 +1,5 @@
-// What a published run of a model with experts ran: the model, of which tables tell part, and what its words about
-// precision, dispatch and recompute mean for its profile.
+// The configuration of a published run of a model with experts: the model, of which tables give part, and the meaning
+// of its words about precision, dispatch and recompute for its profile.
 #pragma once
 
 #include <string>

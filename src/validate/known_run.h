@@ -17,7 +17,7 @@
 
 namespace sextant {
 
-// What a published rate of floating-point operations counts.
+// The operations that a published FLOP/s rate counts.
 enum class CountedFlops : uint8_t {
   causal,    // of the model, attention to keys up to a query's own
   full,      // of the model, attention to all keys
@@ -53,7 +53,7 @@ inline constexpr std::string_view kAllKnownRuns = "all";
 // Those that come with the program and whose names begin so; UserError where there are none.
 std::vector<KnownRun> read_known_runs(std::string_view begin = kAllKnownRuns);
 
-// What a known run is planned with.
+// A known run with the config, model, profile and machine that it is planned with.
 struct LoadedKnownRun {
   RunConfig config;
   ModelSpec spec;
@@ -81,7 +81,7 @@ struct KnownRunResult {
 
 std::vector<KnownRunResult> plan_known_runs(std::vector<KnownRun> runs, const IntervalModel& intervals);
 
-// What each rung adds to the utilisation, in points: measured, and predicted by both efficiencies.
+// Utilisation that each rung adds, in points: measured, and predicted by both efficiencies.
 struct KnownRung {
   const KnownRunResult *before, *run;
   double measured = 0, tables = 0, fitted = 0;

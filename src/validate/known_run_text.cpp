@@ -27,7 +27,7 @@ std::string points(double gain) {
   return std::abs(gain) < 0.05 ? "0.0" : fmt::format("{:+.1f}", gain);
 }
 
-// What each addition to a run gains, measured beside predicted.
+// Gain of each addition to a run, measured beside predicted.
 std::string ladder_text(const std::vector<KnownRunResult>& results) {
   std::vector<KnownRung> rungs = known_rungs(results);
   if (rungs.empty()) return {};

@@ -17,7 +17,7 @@ namespace sextant {
 
 namespace {
 
-// What must be alike for two rows to differ in layout alone.
+// Fields that are equal for two rows that differ in layout alone.
 std::string group_of(const ValidationRow& row) {
   const PublishedRun& p = row.published;
   const ModelSpec& m = row.run.spec;

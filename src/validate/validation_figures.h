@@ -1,5 +1,4 @@
-// What a Validation says, as figures: errors over the judged rows, by source, device and size; layouts ordered right;
-// memory.
+// Figures of a Validation: errors over the judged rows, by source, device and size; layouts ordered right; memory.
 #pragma once
 
 #include <map>

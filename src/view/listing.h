@@ -55,7 +55,7 @@ struct ListingFilter {
 std::vector<ListedOp> listed_ops(const Graph& graph, const ListingFilter& filter);
 std::vector<ListedOp> listed_ops(const Program& program, const ListingFilter& filter);
 
-// What the columns of a listing mean.
+// The meaning of the columns of a listing.
 std::string_view listing_legend();
 
 // A heading, and the ops that the filter keeps.

@@ -1,6 +1,6 @@
-// What the memory of a rank holds through one step, as a picture: areas by purpose stacked over the ops in order, the
-// fullest moment marked, what is allocated and what the device has as lines. In: bytes by purpose at each op, one panel
-// per stage. Out: SVG texts; of more than eight panels the first, the last and the largest are among those drawn.
+// Memory of a rank through one step, as a picture: areas by purpose stacked over the ops in order, the fullest moment
+// marked, the allocated bytes and the device's bytes as lines. In: bytes by purpose at each op, one panel per stage.
+// Out: SVG texts; of more than eight panels the first, the last and the largest are among those drawn.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What a device can do at most, measured or by its data sheet; 0: not known.
+// Peak rates of a device, measured or by its data sheet; 0: not known.
 struct Ceiling {
   double flops_per_s = 0;
   double bytes_per_s = 0;

@@ -168,7 +168,7 @@ class Picture {
         x(from), row.y, width, row.height, time(to - from));
   }
 
-  // What a block is made of lies in it in layers, each as high as its share of the time.
+  // The parts of a block are drawn in it as layers, each as high as its share of the time.
   void draw(const Row& row, const TraceBlock& block) {
     double width = std::max(x(block.end_s) - x(block.start_s), kThinnest), left = x(block.start_s), y = row.y;
     double whole = std::max(block.length(), block.busy());

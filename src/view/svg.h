@@ -1,5 +1,5 @@
-// What all pictures share: escaping, ticks, one look for light screens, dark screens and paper. A picture is one SVG
-// text that needs no script, font or other file; it stands alone or inside a page.
+// Shared parts of all pictures: escaping, ticks, one look for light screens, dark screens and paper. A picture is one
+// SVG text that needs no script, font or other file; it works on its own or inside a page.
 #pragma once
 
 #include <fmt/format.h>

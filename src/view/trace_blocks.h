@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What an event is: a phase ("forward", …), or a message by its axes.
+// The kind of an event: a phase ("forward", …), or a message by its axes.
 struct TraceKind {
   std::string name;
   bool message = false;

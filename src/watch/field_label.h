@@ -1,4 +1,4 @@
-// What a field of metrics.jsonl is called where people read it: on the page and in the log.
+// Readable name of a field of metrics.jsonl, for the page and the log.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What is answered where a request is refused.
+// Status codes of answers: ok, and the reasons to refuse a request.
 enum class HttpStatus : uint16_t {
   ok = 200,
   bad_request = 400,

@@ -59,7 +59,7 @@ int port_of(int fd) {
 
 }  // namespace
 
-// What it is doing follows from its state: reading a head, writing an answer, or an open stream.
+// The state of a connection says its current work: reading a head, writing an answer, an open stream, or draining.
 struct HttpServer::Connection {
   enum class State : uint8_t { head, answer, stream, draining, done };
 

@@ -88,7 +88,7 @@ struct MeasuredOp {
   std::map<int64_t, Series> by_rank;
 };
 
-// What the lines of the files say, added up.
+// Collects the lines of plan.json and of the ranks' files of op times.
 struct OpLines {
   void take_plan(std::string_view line) {
     if (std::optional<PlannedStep> step = planned_step_in(line)) plan = step;

@@ -11,7 +11,7 @@
 
 namespace sextant {
 
-// What plan.json says of a step.
+// Prediction for a step in plan.json.
 struct PlannedStep {
   std::string machine;
   double seconds = 0;

@@ -151,7 +151,7 @@ size_t ListColumn::until_row(size_t i) const {
 }
 
 void ListColumn::truncate(size_t rows) {
-  // What is merged cannot be taken apart: the last one kept may hold rows that are gone.
+  // Merged rows cannot be separated: the last entry kept may include rows that are removed.
   size_t kept = static_cast<size_t>(std::ranges::lower_bound(rows_, rows) - rows_.begin());
   if (kept == size()) return;
   rows_.resize(kept);

@@ -15,7 +15,7 @@
 
 namespace sextant {
 
-// What stands on the horizontal axis. `seconds` is the sum of `step_s`: time spent in steps. `flops` is that of
+// Quantity on the horizontal axis. `seconds` is the sum of `step_s`: time spent in steps. `flops` is the sum of
 // `model_flops`: of each run by its own model.
 enum class XAxis : uint8_t { step, tokens, seconds, flops };
 struct NamedAxis {

@@ -57,7 +57,7 @@ struct EqualFlops {
   double difference() const { return b.mean - a.mean; }
 };
 
-// What a run has taken until it reached a loss.
+// Tokens, time in steps and FLOPs that a run used until it reached a loss.
 struct LossReached {
   double tokens = 0, seconds = 0;
   std::optional<double> flops;

@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What all runs are and how they stand, and what is known of each field.
+// Names, states and last values of all runs, and the description of each field.
 BodyPieces runs_json(const RunSet& runs, int64_t now);
 
 struct SeriesQuestion {

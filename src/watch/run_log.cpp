@@ -18,7 +18,6 @@ namespace sextant {
 
 namespace {
 
-// What stands in one row of the log.
 struct LogEntry {
   std::string time, step, event, loss, text;
 };

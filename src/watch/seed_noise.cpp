@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kAssumedWeight = 2;  // degrees of freedom that the assumption counts for
 
-// What decides the losses of a run, but for its seed; empty where that is not known.
+// Config values that determine the losses of a run, without its seed; empty where the config is missing or invalid.
 std::string settings_but_seed(const WatchedRun& run) {
   std::filesystem::path file = run.directory() / "config.toml";
   std::error_code none;

@@ -10,7 +10,7 @@
 namespace sextant {
 
 struct SeedNoise {
-  // What ten seeds of a small model gave (bench/results/compare_seeds.txt); large runs depend less on their seed.
+  // Measured with ten seeds of a small model (bench/results/compare_seeds.txt); large runs depend less on their seed.
   static constexpr double kAssumed = 0.02;
 
   double share = kAssumed;  // standard deviation over seeds, as a share of the loss

@@ -1,5 +1,5 @@
-// What the server of `watch` answers: the page, the API it reads, and Prometheus. Runs are asked for by id; no request
-// names a file.
+// Answers of the server of `watch`: the page, the API that it reads, and Prometheus. Requests name runs by id; no
+// request names a file.
 #pragma once
 
 #include "watch/access.h"

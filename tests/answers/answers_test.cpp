@@ -161,7 +161,7 @@ TEST(WhatIfAnswer, EachRowIsThePlanOfItsChange) {
   EXPECT_EQ(answer.rows[4].plan->sequences, 24);
   EXPECT_DOUBLE_EQ(answer.rows[4].plan->layout.seconds, plan_longer->layout.seconds);
   EXPECT_FALSE(answer.rows[5].plan->tokens_per_s() > first.tokens_per_s());
-  // What the row says is what a plan of the changed question says.
+  // The figures of the row equal those of a plan of the changed question.
   Machine slow = with_network(place.machine, "x0.25");
   EXPECT_DOUBLE_EQ(slow.levels[1].link.bytes_per_s, 0.25e9);
   EXPECT_DOUBLE_EQ(slow.levels[0].link.bytes_per_s, 2e10);

@@ -1,5 +1,5 @@
-// What a person meets who gets something wrong: one clear message with the place and what was expected, exit code 2 or
-// 3, nothing already saved is damaged.
+// A user's mistake gives one clear message with the place and the expected input, and exit code 2 or 3; no saved file
+// is damaged.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 

@@ -182,7 +182,7 @@ TEST(Bench, OpsOfAConfigAreTimedInItsSteps) {
   EXPECT_EQ(run_command(ops + " --only route_backward").output.find("expert_up"), std::string::npos);
 }
 
-// What `bench compare` says of a result and itself with the times of one thing ten times as long.
+// `bench compare` of a result with itself, and with a copy where the times of one entry are ten times as long.
 void expect_only_change_named(const std::string& command, const std::string& key, const ScratchPlace& place) {
   ASSERT_EQ(run_command(command + " --json 2>&1 >" + (place / "a.json")).code, 0) << command;
   auto json = nlohmann::json::parse(read_file(place / "a.json"));

@@ -19,7 +19,7 @@ std::vector<std::string> printed_lines(const std::string& text) {
   return lines;
 }
 
-// What the script prints when it is fed by this shell command.
+// Output of the script when this shell command feeds it.
 std::string progress_of(const std::string& fed, const std::string& log, const std::string& pause = "") {
   return run_command(fmt::format("--version > /dev/null; {{ {} ; }} | {}/scripts/build-progress {} {}", fed,
                                  checkout::kSources, log, pause))

@@ -24,7 +24,7 @@ class Completions : public testing::Test {
       ASSERT_EQ(run_command(fmt::format("completions {} > {}", shell, place_ / shell)).code, 0) << shell;
   }
 
-  // What `script` prints, a line each, run by `shell`. "sextant" is the program under test.
+  // Output lines of `script`, run by `shell`. "sextant" is the program under test.
   std::vector<std::string> lines_of(const std::string& shell, const std::string& script) {
     write_file_atomically(place_ / "script", script);
     std::filesystem::path bin = place_.path() / "bin";
@@ -38,7 +38,7 @@ class Completions : public testing::Test {
     return lines;
   }
 
-  // What bash offers behind these words; the last is the one that is being typed.
+  // Completions that bash offers after these words; the last word is the one that is being typed.
   std::vector<std::string> in_bash(const std::string& words) {
     return lines_of("bash", fmt::format("source {}\nCOMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\n"
                                         "COMP_WORDS=(sextant {})\nCOMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n"

@@ -45,7 +45,7 @@ TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
                  {"lines.json", "without an array", "data.format"});
 }
 
-// What is read by `train` is refused or left out in the same way by the verbs that read data themselves.
+// Verbs that read data themselves refuse or leave out the same files as `train`.
 TEST(Data, HiddenFilesAndOtherEncodingsAreSaidByEveryVerb) {
   ScratchPlace place("hidden");
   std::filesystem::create_directories(place.path() / "set/.ipynb_checkpoints");

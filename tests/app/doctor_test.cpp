@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is not ok, as "group/name status"; of the JSON in a command's output.
+// Findings that are not ok, as "group/name status"; of the JSON in a command's output.
 std::set<std::string> complaints_in(const std::string& output) {
   std::set<std::string> complaints;
   json report = json::parse(output.substr(output.find('{')), nullptr, false);

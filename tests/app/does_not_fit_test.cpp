@@ -1,4 +1,5 @@
-// What needs more memory than the device has ends with the exit code of that, and no figure of it looks as if it ran.
+// A run that needs more memory than the device has ends with the exit code for this case, and no figure looks as if it
+// ran.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// What a training run leaves behind survives a power failure at any moment: the order of its writes, flushes and
-// renames, recorded.
+// The files of a training run survive a power failure at any moment: the order of its writes, flushes and renames,
+// recorded.
 #include <gtest/gtest.h>
 
 #include "command.h"

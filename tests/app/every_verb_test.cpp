@@ -1,4 +1,4 @@
-// What every verb has in common: --json, --quiet and --verbose, and a page that says so.
+// Options that every verb has: --json, --quiet and --verbose, and a page that documents them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class EveryVerbOutput : public testing::Test {
     };
   }
 
-  // What others read.
+  // Makes the files that other verbs read.
   static void prepare(const ScratchPlace& place, const std::map<std::string, std::string>& command) {
     write_text(place / "my.txt", "One day a cat sat on a mat. The cat was glad.\n");
     for (const char* verb : {"train", "data train-tokenizer"}) {

@@ -169,7 +169,7 @@ TEST(Evidence, EverySentenceAboutSextantHasALine) {
       EXPECT_TRUE(backed) << "docs/evidence.md has no line for: " << sentence;
     }
   for (const auto& [statement, backing] : lines) EXPECT_TRUE(used.contains(statement)) << statement;
-  // What the others do is read off them: each paragraph names its source.
+  // Statements about other projects come from those projects: each paragraph names its source.
   for (const std::string& paragraph : lines_of(paragraphs))
     if (paragraph.starts_with("**") && !paragraph.starts_with("**Sextant**")) {
       EXPECT_TRUE(paragraph.starts_with("**[")) << paragraph;

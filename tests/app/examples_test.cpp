@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What takes long, does not end, or needs a launcher: of these only the options are looked up.
+// Commands that take long, do not end, or need a launcher: of these only the options are looked up.
 bool is_only_read(const std::string& line) {
   return line == "sextant watch runs" || line.starts_with("mpirun") || line.starts_with("sextant bench machine") ||
          line.starts_with("sextant bench memory");

@@ -1,4 +1,4 @@
-// What a command must say, and how a refusal looks.
+// Expected texts of a command, and the form of a refusal.
 #pragma once
 
 #include <gtest/gtest.h>

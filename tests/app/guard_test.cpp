@@ -1,4 +1,4 @@
-// What guards a run, under mpirun and between two programs: non-finite steps, damaged checkpoints, other data, a second
+// Guards of a run, under mpirun and between two programs: non-finite steps, damaged checkpoints, other data, a second
 // run.
 #include <gtest/gtest.h>
 

@@ -82,7 +82,7 @@ TEST(Limits, InputsThatAreNoRegularFiles) {
   expect_short_refusal(run_briefly("data inspect " + pipe), 2, {pipe, "regular file"});
   expect_short_refusal(run_briefly("plan --validate " + pipe), 2, {pipe, "named pipe"});
   expect_short_refusal(run_briefly("plan /dev/zero"), 2, {"/dev/zero", "a device"});
-  // What the shell connects is read to its end.
+  // A pipe that the shell connects is read to its end.
   EXPECT_EQ(run_briefly("plan /dev/stdin", "cat " + kTiny + " |").code, 0);
   expect_short_refusal(run_briefly("plan /dev/stdin", "yes '#' |"), 2, {"/dev/stdin", "pipe", "64.00 MiB"});
 }

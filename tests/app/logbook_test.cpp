@@ -11,7 +11,7 @@
 namespace sextant {
 namespace {
 
-// What differs from run to run, and from machine to machine in the last digits.
+// Replaces the values that differ from run to run, and the numbers whose last digits differ between machines.
 std::string with_open_numbers(std::string text, const std::string& place) {
   for (size_t at = 0; (at = text.find(place)) != text.npos;) text.replace(at, place.size(), "PLACE");
   for (const auto& [found, put] :

@@ -146,7 +146,7 @@ std::string command_of(const VerbCase& verb, const Given& given, const std::stri
   return line;
 }
 
-// What the program says and writes, without how long it took.
+// Output and written file of the program, without the seconds that it took.
 struct Answer {
   int code = 0;
   std::string text, file;
@@ -158,7 +158,7 @@ Answer ask(const VerbCase& verb, const Given& given) {
   Outcome outcome = run_command(command_of(verb, given, file));
   static const std::regex seconds(R"(in [0-9.]+ s\n|"search_seconds": [0-9.e+-]+|[0-9]+ priced.*\n)");
   Answer answer{.code = outcome.code, .text = std::regex_replace(outcome.output, seconds, ""), .file = {}};
-  // What a page says of the command is another for every option.
+  // The section of a page about its command differs for every option, so it is cut off.
   if (fs::exists(file))
     answer.file = read_file(file), answer.file.resize(std::min(answer.file.size(), answer.file.find("<h2>Made by")));
   return answer;

@@ -63,10 +63,10 @@ inline std::vector<std::string> commands_of(const PageBlock& block) {
   std::istringstream lines(block.text);
   std::string command;
   for (std::string line; std::getline(lines, line);) {
-    bool goes_on = line.ends_with("\\");
-    if (goes_on) line.pop_back();
+    bool continues = line.ends_with("\\");
+    if (continues) line.pop_back();
     command += line;
-    if (goes_on) continue;
+    if (continues) continue;
     if (!command.empty() && command[0] != '#') commands.push_back(command);
     command.clear();
   }

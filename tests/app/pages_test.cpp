@@ -41,7 +41,7 @@ std::string page_case_name(const testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-// What a page may rely on: my.txt, my-model (a Hugging Face directory), configs/ and the program on the path.
+// Files that a page may rely on: my.txt, my-model (a Hugging Face directory), configs/ and the program on the path.
 class PagePlace {
  public:
   PagePlace() : place_("pages") {
@@ -133,7 +133,7 @@ void expect_known_files(const std::string& command) {
     EXPECT_TRUE(fs::exists(kPagesCheckout / (*at)[2].str())) << (*at)[2].str() << " in: " << command;
 }
 
-// What is to be trained on a GPU must fit one and have no mistake in its config.
+// A run that a page trains on a GPU must fit one GPU and have no mistake in its config.
 void expect_planned(PagePlace& place, const SextantLine& line, const std::string& command) {
   if (line.page.words != "train") return;
   // A config of `new` has a warm-up in proportion to its steps, which depend on text and machine: a command that
@@ -171,7 +171,7 @@ std::vector<std::string> lines_of_page(const std::string& text) {
 
 class Pages : public testing::TestWithParam<std::string> {
  protected:
-  // What was printed, where it was run.
+  // The output of the block; empty where the block is not run.
   std::optional<std::string> check(const PageBlock& block) {
     SCOPED_TRACE(fmt::format("{}:{}", GetParam(), block.line));
     if (block.has("gpu") || block.has("elsewhere")) {

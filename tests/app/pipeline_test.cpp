@@ -27,7 +27,7 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   };
   EXPECT_NEAR(length("F 0 0 on rank 0: "), length("F 0 1 on rank 0: "), 1e-6);
   EXPECT_GT(length("B 1 7 on rank 1: "), 1.2 * length("B 0 7 on rank 1: "));
-  // What was written can be run, and is drawn the same.
+  // The schedule that was written can be run, and is drawn the same.
   Outcome again = run_command(fmt::format("explain {} pipeline.schedule=csv pipeline.file={} --schedule-csv {}",
                                           kPipeline, place / "s.csv", place / "s2.csv"));
   EXPECT_EQ(again.code, 0) << again.output;

@@ -1,5 +1,5 @@
-// What a supervised run survives beyond the faults of ranks: calls of the system that fail once, in the run or in the
-// supervisor itself.
+// Faults that a supervised run survives in addition to the faults of ranks: system calls that fail once, in the run or
+// in the supervisor itself.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -26,7 +26,7 @@ class RunStop : public RunVerb {
   }
 };
 
-// What mpirun does with a signal before there are ranks to hand it on to.
+// mpirun drops a signal that arrives before it has ranks to forward it to.
 TEST_F(RunStop, IsAskedForAgainWhereTheLauncherDroppedIt) {
   StartedCommand run(
       with_mpirun(fmt::format("trap : USR1; touch {}; sleep 1; exec \"$@\"", started())) + run_command_line(),

@@ -109,7 +109,7 @@ class LauncherSignals : public Signals {
   }
 };
 
-// What `launch --mpi` prints, with messages so slow that step and save take longer than mpirun leaves its ranks.
+// Runs the script of `launch --mpi` with messages so slow that step and save take longer than mpirun leaves its ranks.
 TEST_F(LauncherSignals, TheScriptSavesBeforeItEnds) {
   Outcome script =
       run_command(fmt::format("launch --mpi {} --ranks-per-node 2 --binary {} mesh.dp=2 batch.microbatch=1 {}",

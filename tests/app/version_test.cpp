@@ -43,7 +43,7 @@ TEST(Version, SaysWhatItWasBuiltWith) {
         fmt::format("\n{:<10}{}", part, version.is_null() ? "built without" : version.get<std::string>());
     EXPECT_NE(text.output.find(line), std::string::npos) << line << " is not in\n" << text.output;
   }
-  // What the compiler says of itself, and the MPI that the tests start ranks with.
+  // The compiler's own version number, and the MPI that the tests start ranks with.
   EXPECT_NE(facts["built_with"]["compiler"].get<std::string>().find(std::to_string(__GNUC__)), std::string::npos);
 #ifdef SEXTANT_MPIRUN
   EXPECT_TRUE(facts["built_with"]["MPI"].is_string()) << json.output;

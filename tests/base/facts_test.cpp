@@ -1,5 +1,5 @@
-// What a pass, an executor or a report knows of an op or of an axis stands in its definition: nobody compares names,
-// identities or paths.
+// Properties of an op or of an axis that a pass, an executor or a report uses are part of its definition: no code
+// compares names, identities or paths.
 #include <gtest/gtest.h>
 
 #include <algorithm>

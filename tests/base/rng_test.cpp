@@ -29,7 +29,8 @@ TEST(Random, MomentsAndIndependenceOfPurpose) {
   EXPECT_NEAR(cross / n, 0, 0.01);
 }
 
-// What a number is made of: initial weights and the order of data follow from these, and must not change.
+// Numbers follow from their Philox bits. Initial weights and the order of data follow from these numbers, and must not
+// change.
 TEST(Random, NumbersAreMadeOfTheirBits) {
   Random random(7, "of this test", 3);
   double sum = 0;

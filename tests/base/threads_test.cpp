@@ -16,7 +16,7 @@ TEST(ThreadTeam, DoesEveryTaskOnce) {
     ASSERT_EQ(team.size(), threads);
     for (int64_t tasks : {0, 1, 2, 7, 100}) {
       for (int round = 0; round < 300; ++round) {
-        // What one round leaves must be seen by the next, whichever threads had it.
+        // Each round must see the writes of the round before, whichever threads ran it.
         std::vector<int> done(static_cast<size_t>(tasks), 0);
         team.parallel_for(tasks, [&](int64_t task, int) { ++done[static_cast<size_t>(task)]; });
         team.parallel_for(tasks, [&](int64_t task, int) { ++done[static_cast<size_t>(task)]; });

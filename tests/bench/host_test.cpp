@@ -1,4 +1,5 @@
-// What a GPU's host reaches is measured and kept: the slower way of the link, and what all its cores stream.
+// Rates of a GPU's host are measured and saved: the slower direction of the link, and the stream bandwidth of all
+// cores.
 #include "bench/host.h"
 
 #include <gtest/gtest.h>

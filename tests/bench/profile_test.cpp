@@ -319,7 +319,7 @@ TEST(Save, ACpuLearnsItsLinksAndMessages) {
   ASSERT_EQ(machine.levels.size(), 2u);
   EXPECT_EQ(machine.levels[1].link, (Link{20e9, 2e-6}));
   EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
-  // What was said of the rest is said once, however often messages are measured.
+  // The source of the other ops is stated once, however often messages are measured.
   EXPECT_EQ(machine.sources["ops"].find("as before"), machine.sources["ops"].rfind("as before"));
 }
 

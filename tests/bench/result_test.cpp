@@ -109,7 +109,7 @@ TEST(BenchReport, ThePageHoldsPicturesAndEscapesText) {
   EXPECT_EQ(html.find("<script"), std::string::npos);
 }
 
-// What a GEMM moves is no bandwidth of the memory: without streams only the roof of the units is drawn.
+// Bytes that a GEMM moves give no memory bandwidth: without streams only the compute roof is drawn.
 TEST(BenchReport, ARooflineWithoutStreamsHasNoMemoryRoof) {
   BenchReport gemms;
   gemms.results = {result_with("8x8x8", 1e-6), result_with("64x64x64", 1e-6)};

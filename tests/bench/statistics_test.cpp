@@ -108,7 +108,8 @@ TEST(Repeated, WarmsUntilTimesSettle) {
 }
 
 TEST(Repeated, TakesEnoughSamplesAndNoMore) {
-  // What a call says counts, and not that it returns at once: calls are then taken a hundred at a time.
+  // The seconds that a call returns count, not the fact that it returns at once: such calls are taken a hundred at a
+  // time.
   std::vector<double> seconds = repeated([] { return 0.01; }, {.least = 10, .most = 1000, .seconds = 30}, {});
   EXPECT_EQ(seconds.size(), 1000u);
   seconds = repeated([] { return 1.0; }, {.least = 10, .most = 1000, .seconds = 30}, {});

@@ -1,5 +1,5 @@
-// What a file system costs training: all four things are measured, nothing is left behind, and what was lost is counted
-// right.
+// Costs of a file system for training: everything is measured, no file is left, and the time lost to saves is counted
+// correctly.
 #include "bench/storage.h"
 
 #include <gtest/gtest.h>

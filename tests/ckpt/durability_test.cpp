@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 using DurabilityTest = Scratch;
 
-// What is recorded: only run by the tests below, each in a process of its own. SEXTANT_PLACE says where.
+// The recorded programs: only run by the tests below, each in a process of its own. SEXTANT_PLACE is their directory.
 fs::path place() {
   return std::getenv("SEXTANT_PLACE") ? std::getenv("SEXTANT_PLACE") : "";
 }

@@ -1,4 +1,4 @@
-// What is said where a directory is given as a model and holds none.
+// Messages about a directory that is given as a model and holds none.
 #include "ckpt/model_directory.h"
 
 #include <gtest/gtest.h>

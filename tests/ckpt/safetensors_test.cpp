@@ -27,7 +27,7 @@ SafetensorsHeader parse(std::string_view file) {
   return parse_safetensors("f.safetensors", std::as_bytes(std::span(file)));
 }
 
-// What is said of a file; "" when it is accepted.
+// The message about a file; "" when it is accepted.
 std::string complaint(std::string_view file) {
   return message_of<UserError>([&] { parse(file); });
 }

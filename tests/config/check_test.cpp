@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a person sees about a small sound config with these overrides; "" when it is accepted.
+// The message about a small sound config with these overrides; "" when it is accepted.
 std::string complaint_about(std::vector<std::string> overrides, std::string_view model = R"(
 architecture = "llama"
 layers = 2
@@ -185,7 +185,7 @@ TEST(Check, GradientsAndCapacityOfExperts) {
             "expected 1 or more, or 0 for the most that any routing sends");
 }
 
-// What a model type of transformers does not have could not be saved.
+// Settings that cannot give the same bits on every mesh are refused with train.reproducible=mesh.
 TEST(Check, WhatCannotBeTheSameOnEveryMesh) {
   const std::string mesh = "train.reproducible=mesh";
   // Sequences need not divide by the ranks, but by the microbatch.
@@ -403,7 +403,7 @@ TEST(Resolve, LaysFieldsOverThePreset) {
   EXPECT_EQ(resolved({"model.preset=llama3.1-8b", "model.layers=3", "model.rope_scaling.factor=16", "model.vocab=0"}),
             expected);
   EXPECT_EQ(resolved({"model.preset=llama3.1-8b", "model.rope_scaling.factor=1"}).rope_scaling, std::nullopt);
-  // What the preset has because of its other sizes follows the new ones.
+  // Preset values that follow from its other sizes follow from the new sizes.
   ModelSpec small = resolved({"model.preset=llama-7b", "model.hidden=96", "model.heads=6"});
   EXPECT_EQ(small.head_dim, 16);
   EXPECT_EQ(small.kv_heads, 6);

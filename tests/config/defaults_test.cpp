@@ -20,8 +20,8 @@
 namespace sextant {
 namespace {
 
-// What a run gets that does not give the key. In angle brackets: no value, and what holds instead, as docs/config.md
-// says it.
+// Values of a run that does not give the key. In angle brackets: no value, and what holds instead, as docs/config.md
+// states it.
 const std::map<std::string_view, std::string_view>& defaults() {
   static const std::map<std::string_view, std::string_view> table{
       {"name", "<the file's name without `.toml`>"},
@@ -249,7 +249,7 @@ TEST(Defaults, AreTheOnesWrittenHere) {
   }
 }
 
-// What an optimizer takes where the config says nothing, as a loaded config has it.
+// Values of an optimizer where the config gives none, as a loaded config has them.
 TEST(Defaults, OfOptimizers) {
   const std::map<std::string_view, std::string_view> written{
       {"adamw", "beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1 state=\"f32\""},
@@ -356,7 +356,7 @@ const auto& setters() {
   return table;
 }
 
-// What "the preset's, else …" comes to where there is no preset.
+// The values of "the preset's, else …" where there is no preset.
 TEST(Defaults, OfModelFieldsByArchitecture) {
   ModelSpec plain{.layers = 2,
                   .hidden = 512,

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a person sees when the config is refused; "" when it is accepted.
+// The message about a config that is refused; "" when it is accepted.
 std::string complaint_about(std::string_view toml, std::vector<std::string> overrides = {}) {
   try {
     parse_config(toml, "run.toml", overrides);

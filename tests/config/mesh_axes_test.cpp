@@ -30,7 +30,7 @@ TEST(MeshAxes, EveryAxisHasAKey) {
   }
 }
 
-// What docs and the section's help say of the product.
+// The product of the axes, as docs and the section's help state it.
 TEST(MeshAxes, TheSectionNamesTheAxesOfTheProduct) {
   auto section = std::ranges::find(sections(), "mesh", &Section::name);
   for (const MeshAxis& row : kMeshAxes)

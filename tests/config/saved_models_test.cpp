@@ -76,7 +76,7 @@ Attempt attempt(std::vector<std::string> settings, const std::vector<std::string
   }
 }
 
-// What of a model is another after it has been saved and read again; "" where nothing is.
+// Fields of a model that differ after it has been saved and read again; "" where none does.
 std::string changed_by_saving(const ModelSpec& spec) {
   ModelSpec sized = spec;
   sized.vocab = std::max<int64_t>(sized.vocab, 97);
@@ -197,7 +197,7 @@ std::string refusal_of(const std::vector<std::string>& settings) {
   return attempt({"model.layers=4", "model.hidden=64", "model.heads=4", "model.vocab=97"}, settings).complaint;
 }
 
-// What a config.json of the model type has no key for, or the class of transformers refuses.
+// Options that a config.json of the model type has no key for, or that the class of transformers refuses.
 TEST(SavedModels, WhatTransformersLacksIsRefusedBeforeTraining) {
   for (const char* type : {"linear", "dynamic", "llama3", "yarn"})
     EXPECT_NE(refusal_of({"model.architecture=phi3", fmt::format("model.rope_scaling.type={}", type),

@@ -10,7 +10,7 @@
 namespace sextant {
 
 constexpr double kMega = 1e6;
-// What a streaming kernel pays besides its own bytes: 2 MB for a device that is not filled, and its start.
+// Costs of a streaming kernel besides its own bytes: 2 MB for a device that is not filled, and its start.
 constexpr double kKernelSeconds = 0.125, kUnfilledSeconds = 2;
 
 inline Machine machine_on_paper() {

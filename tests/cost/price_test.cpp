@@ -89,7 +89,7 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   EXPECT_NE(wide_gemms, gemms);
   expect_price(price_of(wide, in_f32),
                {.seconds = wide_gemms + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
-  // What another op has made already costs nothing to software that kept it.
+  // A result that another op has already computed costs nothing with software that kept it.
   SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
   EXPECT_GT(price_of(hand, op, keeping).seconds, 0);

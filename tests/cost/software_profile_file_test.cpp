@@ -349,7 +349,7 @@ TEST(ProfileFile, EveryPublishedRunHasAProfile) {
   EXPECT_EQ(used.size(), profiles.size());  // none is left over
 }
 
-// What the sources say of their networks: adapters of a node times Gb/s.
+// Networks as the sources state them: adapters of a node times Gb/s.
 TEST(ProfileFile, NetworksAgreeWithAdaptersPerNode) {
   std::vector<SoftwareProfile> profiles = load_profiles();
   EXPECT_EQ(profile_named(profiles, "megatron-2021").far_bytes_per_s_per_node, 8 * 200e9 / 8);

@@ -1,4 +1,4 @@
-// What topologies leave for collectives: closed forms against networks whose every link is counted.
+// Bandwidth that topologies leave for collectives: closed forms against networks whose every link is counted.
 #include "cost/topology.h"
 
 #include <fmt/format.h>

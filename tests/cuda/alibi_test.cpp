@@ -23,7 +23,7 @@ double tolerance(DType real) {
   return real == DType::bf16 ? 1e-2 : 1e-5;
 }
 
-// What the device makes of a run, beside the truth.
+// Device results of a run, next to the exact ones.
 struct Results {
   std::vector<Numbers> here, exact;
 };

@@ -31,7 +31,7 @@ double tolerance(DType dtype) {
   return dtype == DType::bf16 ? 1e-2 : 1e-5;
 }
 
-// What a number is once it is stored.
+// The value of a number after it is stored as `dtype`.
 double stored(double x, DType dtype) {
   float narrow = static_cast<float>(x);
   return static_cast<double>(dtype == DType::bf16 ? bf16_value(bf16_bits(narrow)) : narrow);

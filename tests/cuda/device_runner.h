@@ -39,13 +39,13 @@ class GuardedBytes {
 void write_to_device(const Tensor& tensor, const Numbers& numbers);
 Numbers read_from_device(const Tensor& tensor);
 
-// What an operand of an example becomes when the op computes in `real`; what stays f32 in a run does so here.
+// The type of an example's operand when the op computes in `real`; an operand that stays f32 in a run does so here.
 DType input_dtype(const OpDef& def, size_t input, DType declared, DType real);
 
 // The numbers as the device will see them.
 std::vector<Numbers> rounded_inputs(const KernelRun& run);
 
-// What the target plans for an op's kernel.
+// The scratch that the target plans for an op's kernel.
 Bytes planned_scratch(const OpDef& def, const Attrs& attrs, std::span<const Tensor> in, std::span<const Tensor> out,
                       Determinism determinism);
 

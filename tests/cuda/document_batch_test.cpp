@@ -174,7 +174,7 @@ TEST_F(CudaDocumentBatch, LongDocumentsBesideShortOnes) {
     }
 }
 
-// What is found of one batch.
+// The documents found in one batch.
 struct FoundPart {
   std::vector<int32_t> lengths;
   std::vector<int64_t> firsts;

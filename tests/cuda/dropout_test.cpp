@@ -25,7 +25,7 @@ struct DropoutShape {
 
 const Numbers kDropoutKeys{1e15 + 3, 77};
 
-// What the device makes of a run, held to the truth output by output; the truth.
+// Compares the device results of a run with the exact ones, output by output. Returns the exact ones.
 std::vector<Numbers> expect_dropout_like_cpu(KernelRun run, CudaDevice& device) {
   DType real = run.real;
   run.inputs = rounded_inputs(run);

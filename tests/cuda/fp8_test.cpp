@@ -172,7 +172,7 @@ class CudaFp8Training : public OnDevice {
   ScratchRun scratch_{"cuda-fp8"};
 };
 
-// What is not a product is in f32 on the CPU and in bf16 here, as without fp8.
+// Ops other than GEMMs are in f32 on the CPU and in bf16 here, as without fp8.
 TEST_F(CudaFp8Training, TrainsAsTheEmulationDoes) {
   std::vector<double> bf16 = run("bf16", on_device(), {"train.precision=bf16"});
   for (const char* recipe : {"fp8", "fp8-block"})

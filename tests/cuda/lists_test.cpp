@@ -168,7 +168,7 @@ struct Scalars {
   int32_t step;
 };
 
-// What one parameter holds before the step; weight decay differs from one to the next.
+// State of one parameter before the step; weight decay differs from one to the next.
 struct Parameter {
   Numbers p, g, m, v;
   Attrs attrs;

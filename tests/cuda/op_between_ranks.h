@@ -32,7 +32,7 @@ struct RankResult {
   bool captured = false;  // the prepared kernel says that it can be
 };
 
-// What becomes of an output that may be written over an input.
+// The placement of an output that may be written over an input.
 enum class Outputs : uint8_t { over_inputs, apart };
 
 struct Setting {

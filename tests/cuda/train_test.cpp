@@ -232,7 +232,7 @@ TEST_F(OnCuda, APlanThatDoesNotFitIsRefusedWithOneThatDoes) {
   EXPECT_LT(free_before, free_after + (size_t{1} << 30));
 }
 
-// What `plan --machine` says without a GPU is what every rank allocates on one.
+// The bytes that `plan --machine` states without a GPU are those that every rank allocates on one.
 TEST_F(OnCuda, AllocatesWhatIsPlannedForAMachine) {
   Machine machine = load_machine("h200");
   SoftwareProfile own = own_profile();

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What the line's text is by nlohmann::json, nullopt when it is not such a line.
+// The line's text by nlohmann::json; nullopt when the line is not an object with a string "text".
 std::optional<std::string> text_by_nlohmann(const std::string& line) {
   json parsed = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || !parsed.contains("text") || !parsed["text"].is_string()) return std::nullopt;

@@ -37,7 +37,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// What a UserError says, or "" when none is thrown.
+// The message of a UserError, or "" when none is thrown.
 template <class Body>
 std::string complaint_of(const Body& body) {
   try {

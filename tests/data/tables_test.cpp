@@ -119,7 +119,7 @@ TEST(Tables, InFoldersJsonFilesAreLeft) {
   EXPECT_TRUE(says(refusal_of(folder / "only"), {"no text file", "a.json", "name the file itself"}));
 }
 
-// What a reader makes of bytes: a refusal, or the documents.
+// The message of a reader that refuses the bytes, or ""; `texts` are the documents that it read.
 template <class Open>
 std::string cut_refusal(const Open& open, Texts& texts) {
   texts.clear();

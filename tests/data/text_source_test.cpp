@@ -50,7 +50,7 @@ TEST(PlainText, IsCutAtSeparatorsAndKeepsEveryByteBetween) {
   auto path = folder.write("a.txt",
                            "one\ntwo\n<|endoftext|>\nthree\n\n<|endoftext|>four<|endoftext|>\r\nfive\r\n"
                            "<|endoftext|>\n<|endoftext|>six\n");
-  // What has line breaks only is no document.
+  // A part that has only line breaks is no document.
   EXPECT_EQ(read_all({path}), (Documents{"one\ntwo\n", "\nthree\n\n", "four", "\r\nfive\r\n", "six\n"}));
   EXPECT_EQ(read_all({folder.write("b.txt", "one<|endoftext|>\n  two\n<|endoftext|>\n")}),
             (Documents{"one", "\n  two\n"}));

@@ -322,7 +322,7 @@ TEST(TokenWriter, LlmcBytesAreAsPublished) {
   EXPECT_TRUE(says(said, {"large.bin at byte 8", "8589934597 tokens"}));
 }
 
-// What is written without more words is read without more words.
+// A file that is written without extra settings is read without extra settings.
 TEST(TokenWriter, NamesAndVocabulariesGiveFilesThatSayWhatTheyAre) {
   ScratchFolder folder;
   for (auto [name, vocab] : {std::pair{"a.bin", 50257}, std::pair{"a.bin", 128256}, std::pair{"a.u32", 50257},

@@ -23,7 +23,7 @@ class FourRanks : public testing::Test {
       hosts_.push_back(std::make_unique<PlantedHost>(fmt::format("node{}", rank), time));
   }
 
-  // What rank 0 reports beside what each machine finds by itself.
+  // Findings that rank 0 reports in addition to those that each machine finds by itself.
   std::vector<Finding> findings() {
     std::vector<Finding> found;
     ThreadHub hub(4, std::chrono::seconds(20));

@@ -1,5 +1,5 @@
-// What disk_shim.cpp wrote, and the rules that make files survive a power failure: whatever becomes visible by a rename
-// has all its data on disk before, and its name after.
+// The log that disk_shim.cpp writes, and the rules that make files survive a power failure: whatever becomes visible by
+// a rename has all its data on disk before, and its name after.
 #pragma once
 
 #include <fmt/format.h>
@@ -81,7 +81,7 @@ class DiskRules {
   void check(size_t at, std::vector<std::string>& wrong) const {
     const std::string &source = events_[at].path, &target = events_[at].other;
     namespace fs = std::filesystem;
-    // What was made or written inside: path → where it last changed. A directory changes when something is made in it.
+    // Files made or written inside: path → where it last changed. A directory changes when something is made in it.
     std::map<std::string, size_t> changed;
     for (size_t i = 0; i < at; ++i) {
       bool makes = events_[i].what == "create";

@@ -136,7 +136,7 @@ TEST(Dispatch, WhatIsCombinedIsWhatWasDispatched) {
   }
 }
 
-// What so many rounds leave of every queue, counted here by hand.
+// Slots that remain in the queues after so many rounds, counted here by hand.
 TEST(Dispatch, SlotsWithoutARowAreCounted) {
   for (const Spread& spread : kSpreads) {
     SCOPED_TRACE(spread.name);

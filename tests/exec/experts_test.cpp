@@ -1,5 +1,5 @@
-// What experts must do whatever the routing is: every token of every slot once, none dropped, equal to a dense MLP
-// where all experts are the same; and routing against rules written out plainly.
+// Properties of experts for any routing: every token of every slot once, none dropped, equal to a dense MLP where all
+// experts are the same; and routing against rules written out plainly.
 #include <gtest/gtest.h>
 
 #include <algorithm>

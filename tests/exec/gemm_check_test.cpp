@@ -149,7 +149,7 @@ TEST(GemmCheck, AFlippedBitIsFound) {
       }
 }
 
-// What it was added to is gone: the sum of the row must show it.
+// The values that were added to are overwritten: the sum of the row must show the flip.
 TEST(GemmCheck, AFlippedBitIsFoundInWhatIsAddedUp) {
   for (Write write : {Write::add, Write::go_on})
     for (int bit = -4; bit < 8; ++bit)

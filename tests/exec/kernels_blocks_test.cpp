@@ -96,7 +96,7 @@ TEST_P(KernelBlocks, ManyBlocksGiveWhatTheirPartsGive) {
   std::vector<Numbers> single = run_kernel(run);
   for (int64_t at = 0; at < grown.pieces; ++at) {
     KernelRun part{.def = *grown.def, .attrs = grown.piece.attrs, .types = grown.piece.inputs, .inputs = {}};
-    // What is drawn by place: each piece begins so many rows further on.
+    // Random numbers are drawn by position: each piece begins so many rows after the one before.
     if (int64_t rows = grown.piece.inputs[0].shape[0]; part.attrs.has("first_row"))
       part.attrs.set("first_row", part.attrs.integer("first_row") + at * rows);
     for (size_t i = 0; i < inputs.size(); ++i) {

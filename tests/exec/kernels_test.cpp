@@ -1,5 +1,5 @@
-// What must hold for every kernel alike, on the examples of its definition and on shapes that cross tile and block
-// boundaries: f32 agrees with f64, in place agrees with out of place, accumulate adds, threads change nothing.
+// Properties of every kernel, on the examples of its definition and on shapes that cross tile and block boundaries: f32
+// agrees with f64, in place agrees with out of place, accumulate adds, threads change nothing.
 #include <gtest/gtest.h>
 
 #include "exec/kernel_runner.h"

@@ -1,5 +1,5 @@
-// What every kernel of an update must hold: with scale = 0 no bit of weights and states changes. And the formulas of
-// those that keep statistics of packed tensors of unequal sizes.
+// Property of every update kernel: with scale = 0 no bit of weights and states changes. And the formulas of kernels
+// that keep statistics of packed tensors of unequal sizes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -36,7 +36,8 @@ TEST(UpdateKernels, WithScaleZeroNoBitChanges) {
       for (bool is_finite : {true, false}) {
         std::vector<Numbers> in = draw_inputs(*def, example, 3);
         in[static_cast<size_t>(scale)] = {0};
-        // What is not written back may be anything: gradients of a step that is left out are NaN or infinite.
+        // Inputs that are not written back may have any value: gradients of a step that is left out are NaN or
+        // infinite.
         if (!is_finite)
           for (size_t i = 0; i < in.size(); ++i)
             if (static_cast<int>(i) != scale && example.inputs[i].dtype == DType::f64 &&

@@ -55,7 +55,7 @@ std::string mutate(std::string text, const Random& random) {
   return text;
 }
 
-// What the target is given now: a signal handler has no other way to know it.
+// The current input of the target: a signal handler has no other way to get it.
 const std::string* current_input = nullptr;
 
 extern "C" void print_input(int) {

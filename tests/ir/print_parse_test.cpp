@@ -29,7 +29,7 @@ TEST(PrintAndParse, AProgramIsReadBackAsTheSameText) {
   EXPECT_EQ(print(parse_program(text, find_op)), text);
 }
 
-// What a value measures is a part of it, and no matter of its path.
+// The quantity that a value measures is part of the value and does not depend on its path.
 TEST(PrintAndParse, WhatIsMeasuredIsReadBack) {
   Graph graph = parse_graph(seed("graph.txt"), find_op);
   Value& value = graph.values.back();

@@ -1,5 +1,5 @@
-// What a shell and a YAML reader make of the texts: scripts are run with stand-ins for srun and mpirun that print their
-// arguments, so that quoting is tested by what arrives.
+// Launch texts as a shell and a YAML reader read them: scripts run with substitutes for srun and mpirun that print
+// their arguments, so that quoting is tested by the arguments that arrive.
 #include "launch/launch.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ TEST(SlurmOptions, StandAtTheTopOfTheScript) {
   EXPECT_TRUE(has_line(text, "#SBATCH --output=%x-%j.log"));
 }
 
-// What the script does when srun ends with `code`, and the code it gives itself.
+// Output of the script when srun ends with `code`, and the exit code of the script.
 std::string after_code(const LaunchRequest& r, int code) {
   StandIns stand_ins;
   stand_ins.replace("srun", fmt::format("#!/bin/sh\necho train\nexit {}\n", code));

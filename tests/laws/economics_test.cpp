@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-// What a piece of work takes in the exponential model, per second of work.
+// Expected time of a piece of work in the exponential model, per second of work.
 double exact_cost(double work, double save, double mtbf) {
   return mtbf * std::expm1((work + save) / mtbf) / work;
 }

@@ -10,7 +10,7 @@ namespace sextant {
 
 using ElementList = std::vector<int64_t>;
 
-// What the rank at a coordinate holds of one dim, in local order.
+// Elements of one dim that the rank at a coordinate holds, in local order.
 inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, const Mesh& mesh,
                                  const Coordinate& at) {
   std::vector<ElementList> pieces;
@@ -46,7 +46,7 @@ inline ElementList local_indices(int64_t extent, const Layout& layout, int dim, 
   return flat;
 }
 
-// What the rank holds of a tensor, as it lies in memory: global elements counted row by row.
+// Elements of a tensor that the rank holds, in memory order: global elements counted row by row.
 inline ElementList local_elements(const GlobalShape& shape, const Layout& layout, const Mesh& mesh,
                                   const Coordinate& at) {
   ElementList elements{0};

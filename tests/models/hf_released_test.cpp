@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is in the files beside dropout rates and settings of their training code.
+// Contents of the released files, without dropout rates and settings of their training code.
 const json kPythia = {{"model_type", "gpt_neox"},
                       {"hidden_act", "gelu"},
                       {"hidden_size", 512},
@@ -187,7 +187,7 @@ TEST(HfReleased, WhatWeDoNotComputeIsRefusedByName) {
                         types.size()));
 }
 
-// What a directory says of windows and of RoPE is what is written again.
+// Windows and RoPE are written again as the directory states them.
 TEST(HfReleased, OptionsSurviveTheRoundTrip) {
   auto changed = [](json file, const json& changes) {
     file.update(changes);

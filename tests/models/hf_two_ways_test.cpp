@@ -1,5 +1,5 @@
-// What a config.json may say in two ways, what it leaves to defaults of transformers, and what is kept of it when we
-// write.
+// Settings that a config.json may state in two ways, settings that it leaves to defaults of transformers, and settings
+// that are kept when we write it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -47,7 +47,7 @@ const Setting kSettings[] = {
     {"pp2", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::none, true, 2},
     {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}, RecomputeMode::none, Setting::Fusions::none, true}};
 
-// What the losses are of.
+// Batch and optimizer settings that determine the losses.
 struct TrainingCase {
   Batch batch;
   Optimizer optimizer;

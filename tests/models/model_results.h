@@ -1,4 +1,4 @@
-// What our executor makes of a Hugging Face directory and a batch: loss, logits and gradients under the names of the
+// Results of our executor for a Hugging Face directory and a batch: loss, logits and gradients under the names of the
 // file.
 #pragma once
 

@@ -45,7 +45,7 @@ class ChangedModel {
     std::ofstream(file(), std::ios::binary) << text;
   }
 
-  // What loading it says; empty where it loads.
+  // The message of loading it; empty where it loads.
   std::string complaint() const {
     try {
       Loaded(root, {.kind = Use::Kind::generate, .cache_positions = 4}, {});

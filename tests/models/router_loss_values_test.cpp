@@ -56,7 +56,7 @@ TEST(RouterLossValues, OfEvenRouters) {
   for (int64_t experts : {4, 6})
     for (int64_t per_token : {1, 2, 3}) {
       const double z = kLayers * z_coefficient * std::pow(std::log(static_cast<double>(experts)), 2);
-      // What docs/config.md says of each scope where load is balanced, summed over layers where each has its own.
+      // Values of docs/config.md for each scope where load is balanced, summed over layers where each has its own.
       for (auto [scope, balance] : {std::pair{BalanceScope::all_layers, coefficient * static_cast<double>(per_token)},
                                     std::pair{BalanceScope::layer, coefficient * kLayers},
                                     std::pair{BalanceScope::sequence, coefficient * kLayers}}) {

@@ -1,4 +1,4 @@
-// What every definition must provide, so that passes and generated tests can rely on it.
+// Every definition must provide these fields and functions, so that passes and generated tests can rely on them.
 #include <gtest/gtest.h>
 #include <algorithm>
 

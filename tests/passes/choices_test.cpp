@@ -1,5 +1,5 @@
-// What passes choose, read off their Programs: who decays, what is reduced together, what is computed again, what is
-// sharded, where stages are cut and which buffers share memory.
+// Choices of passes, read from their Programs: which values decay, are reduced together, recomputed or sharded, where
+// stages are cut and which buffers share memory.
 #include <gtest/gtest.h>
 
 #include <set>

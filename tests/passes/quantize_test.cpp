@@ -1,4 +1,4 @@
-// What the pass quantize chooses, read off the Programs: which linears, how often, and what travels.
+// Choices of the pass quantize, read from the Programs: which linears, how often, and which values are communicated.
 #include "passes/quantize.h"
 
 #include <gtest/gtest.h>
@@ -186,7 +186,7 @@ TEST(QuantizePass, WeightsAreGatheredInFp8) {
   }
 }
 
-// What is gathered for a linear is gathered again in backward, in fp8 as without.
+// Activations that are gathered for a linear are gathered again in backward, in fp8 as without.
 TEST(QuantizePass, GatheredActivationsAreNotKept) {
   Shape shape{.tp = 2, .microbatches = 2, .sequence_parallel = true};  // weights are then kept apart
   Program narrow = quantized_program("fp8", shape), wide = quantized_program("", shape);

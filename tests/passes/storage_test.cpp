@@ -34,7 +34,7 @@ TEST(Storage, ShardsOverTheParametersOwnAxes) {
   EXPECT_EQ(text(stored_gradient_layout(dense, kMesh, 2)), "dp_out:P dp:S(0) cp:S(0)");
   EXPECT_EQ(text(update_layout(dense, kMesh, 0)), "I");
   EXPECT_EQ(text(update_layout(dense, kMesh, 1)), "dp:S(0) cp:S(0)");
-  // What is split for use stays so, and ZeRO splits each part further.
+  // A dim that is split for use stays split, and ZeRO splits each part further.
   EXPECT_EQ(text(stored_gradient_layout(split, kMesh, 1)), "dp_out:P dp:P cp:S(0)");
   EXPECT_EQ(text(stored_gradient_layout(split, kMesh, 2)), "dp_out:P cp:S(0) dp:S(0)");
   EXPECT_EQ(text(update_layout(split, kMesh, 0)), "cp:S(0)");

@@ -49,8 +49,8 @@ TEST_F(DeepSeekV3, FitsOnTheLayoutOfItsReport) {
   }
 }
 
-// What gradients of experts and of latent heads keep until their W, by hand: for a token the gradients of gate and up
-// and the activations of eight experts, and the gradients of queries, keys and values.
+// Bytes that gradients of experts and of latent heads keep until their W, by hand: for a token the gradients of gate
+// and up and the activations of eight experts, and the gradients of queries, keys and values.
 TEST_F(DeepSeekV3, DeferredGradientsKeepRowsOfExpertsAndHeads) {
   RunConfig run = config({"mesh.expert_capacity=0", "mesh.ep=1", "mesh.dp=1", "mesh.pp=2", "batch.sequences=4"});
   ModelSpec spec = resolve_model(run);

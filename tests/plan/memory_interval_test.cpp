@@ -162,7 +162,8 @@ TEST_F(MemoryOfOthers, IsEstimatedWithAnInterval) {
   EXPECT_NE(plan_text(plan).find("published runs with any software"), std::string::npos);
 }
 
-// What lies between the ends of the interval may fit, and has times; what is above both does not.
+// A device whose memory is between the ends of the interval may fit the run, and the plan has times; a run whose whole
+// interval is above the device's memory does not fit.
 TEST_F(MemoryOfOthers, MayFit) {
   RunPlan wide = planned(megatron_);
   auto bytes = static_cast<double>(wide.peak_bytes);

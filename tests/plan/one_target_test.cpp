@@ -1,5 +1,4 @@
-// What is planned for a machine and what is trained on it are lowered for one target: the same Programs to the byte,
-// known without a GPU.
+// Planning for a machine and training on it lower for one target: the same Programs to the byte, known without a GPU.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -89,7 +88,7 @@ TEST(OneTarget, MeshesArePlannedAsTheyAreTrainedOnAGpu) {
     }
 }
 
-// What is counted is planned: a target that knew less would plan less.
+// All counted bytes are planned: a target that knows fewer needs plans fewer bytes.
 TEST(OneTarget, OurOwnKernelsNeedMoreThanOthersAreKnownToNeed) {
   Planned p(kConfigs / "bench" / "gpt2-124m.toml", {});
   SoftwareProfile other = own_profile();

@@ -72,7 +72,7 @@ TEST(StepMemory, OfAPipelineGrowsWithMicrobatchesInFlight) {
   }
 }
 
-// What the last microbatch alone makes (ZeRO's pieces of summed gradients) lies where activations have been: at no
+// Values that only the last microbatch makes (ZeRO's pieces of summed gradients) reuse the memory of activations: at no
 // moment is there more than the arena has.
 TEST(StepMemory, NeverHoldsMoreThanTheArena) {
   for (const std::vector<std::string>& keys : std::vector<std::vector<std::string>>{

@@ -1,5 +1,6 @@
-// What the tests of worked cases share: presets and plain shapes as models, layouts as runs, and the flops of a Program
-// by part. The figures they are compared with are closed forms and printed results of other people's calculators.
+// Shared code of the tests of worked cases: presets and plain shapes as models, layouts as runs, and the flops of a
+// Program by part. The figures they are compared with are closed forms and printed results of other people's
+// calculators.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -137,7 +138,7 @@ inline PartFlops part_flops(const Program& program, Counted counted) {
   return sum;
 }
 
-// What a person is told about a config with these overrides; "" when it is accepted.
+// The message about a config with these overrides; "" when it is accepted.
 inline std::string complaint_about(const std::vector<std::string>& overrides) {
   try {
     parse_config("", "run.toml", overrides);

@@ -9,7 +9,7 @@
 namespace sextant {
 namespace {
 
-// What the steps and the measurements of the loss take, counted one by one.
+// Seconds of the steps and of the measurements of the loss, counted one by one.
 double seconds_of(int64_t steps, const StepCost& cost, int64_t eval_every) {
   double seconds = 0;
   for (int64_t step = 1; step <= steps; ++step) {

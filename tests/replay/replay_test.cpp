@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an op makes is changed on one rank, in one step.
+// Changes an output of an op on one rank, in one step.
 struct PlantedFault {
   std::string kind;  // of the op
   int layer = 0;

@@ -1,4 +1,5 @@
-// What check refuses, and what memory planning reads: against schedules small enough to count by hand.
+// Schedules that check refuses, and the counts that memory planning reads: against schedules small enough to count by
+// hand.
 #include "schedule/check.h"
 #include "schedule/schedules.h"
 

@@ -156,7 +156,7 @@ TEST(DualPipe, FoldsToTheScheduleOfItsPrograms) {
   EXPECT_EQ(unfolded(v), v);
 }
 
-// What two ranks that hold the same stages do apart has no program.
+// Different orders of actions on two ranks that hold the same stages have no program.
 TEST(DualPipe, UnlikeCopiesAreRefusedWithTheActions) {
   PipelineSchedule both = make_schedule("dualpipe", {2, 2, 4});
   std::vector<Action>& last = both.ranks[1];

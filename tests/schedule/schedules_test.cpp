@@ -159,7 +159,7 @@ TEST(ZeroBubbleH1, NoMoreMicrobatchesWaitForTheirBackwardThanIn1F1B) {
     for (int i = 0; i < p; ++i) {
       InFlight counts = in_flight(schedule, i, 0);
       EXPECT_EQ(counts.forward_to_backward, std::min(m, p - i)) << p << " " << m << " rank " << i;
-      // What W still needs of them is kept longer: one more than 1F1B's first rank has.
+      // Activations that W still needs are kept longer: one more than 1F1B's first rank has.
       EXPECT_LE(counts.forward_to_weight, p + 1) << p << " " << m << " rank " << i;
       EXPECT_LE(counts.backward_to_weight, i + 1) << p << " " << m << " rank " << i;
     }

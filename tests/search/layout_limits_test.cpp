@@ -1,4 +1,4 @@
-// What a search may choose: limits hold, combine, and are refused with what there is when they make no sense.
+// Limits of a search: they hold, combine, and a limit that makes no sense is refused with the available values.
 #include "search/layout_limits.h"
 
 #include <gtest/gtest.h>

@@ -46,7 +46,7 @@ Machine offloading_machine(double link = 1e10) {
   return machine;
 }
 
-// What is offloaded, on how many devices, over what link.
+// The offloaded state, the number of devices, and the bandwidth of the link.
 struct OffloadCase {
   std::string name, offload;
   int64_t layers, devices;
@@ -165,7 +165,7 @@ class OffloadedSearch : public testing::Test {
     for (size_t i = 0; i < found.best.size(); ++i) EXPECT_DOUBLE_EQ(found.best[i].seconds, all[i].seconds) << i;
   }
 
-  // What is printed of a layout, typed behind its config, is what was priced.
+  // The overrides printed for a layout, appended to its config, give the plan that was priced.
   void expect_as_planned(const Candidate& layout) const {
     std::istringstream in(layout.overrides);
     std::vector<std::string> words;

@@ -72,7 +72,7 @@ TEST(UnitAlone, OnOneDeviceIsWhatARegionTakes) {
   }
 }
 
-// What a stage sends leaves with its last op, and arrives when the transfer is over.
+// Messages of a stage leave with its last op, and arrive when the transfer is over.
 TEST(UnitAlone, TellsWhatArrivesWhen) {
   Lowered lowered(2, "1f1b", 1);
   Pricer pricer(lowered.machine, lowered.machine.efficiency(), lowered.profile);

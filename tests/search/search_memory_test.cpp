@@ -1,4 +1,4 @@
-// What a search takes to fit: the headroom that it leaves, and the estimated memory of other software.
+// Memory that a search accepts as fitting: the headroom that it leaves, and the estimated memory of other software.
 #include "search/search_memory.h"
 
 #include <gtest/gtest.h>

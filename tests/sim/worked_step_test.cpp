@@ -233,7 +233,7 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
       far_all_reduce(4) + far_all_reduce(1));
 }
 
-// What goes to the next stage shares its links with gradients that travel between nodes too, and not with those inside
+// Messages to the next stage share their links with gradients that travel between nodes too, and not with those inside
 // a node.
 TEST(WorkedStep, AMessageToAnotherStageBesideBusyLinks) {
   auto received_at = [](const std::string& axis) {

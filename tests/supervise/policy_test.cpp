@@ -1,4 +1,4 @@
-// What the supervisor does for each cause, how often and after how long.
+// The action of the supervisor for each cause, how often and after how long.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

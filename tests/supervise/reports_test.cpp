@@ -1,4 +1,4 @@
-// What is read off the output of mpirun and of doctor.
+// Facts that are parsed from the output of mpirun and of doctor.
 #include <gtest/gtest.h>
 
 #include "supervise/launcher_report.h"

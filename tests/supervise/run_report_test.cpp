@@ -1,5 +1,5 @@
-// What a report adds up, of a made-up history; what a hang is at the very moment of a limit; lines of launchers at
-// their edges.
+// Sums of a report of a made-up history; the class of a hang at the very moment of a limit; lines of launchers at their
+// edges.
 #include "supervise/run_report.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What replays of a step that was not finite are taken to mean, and which policy follows.
+// Verdicts from replays of a step that was not finite, and the policy that follows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What is known of a normalized text beside its characters; the characters themselves are compared with Hugging Face's
-// in tokenizer_test.cpp and tests/peers.
+// Facts about a normalized text beyond its characters; the characters themselves are compared with Hugging Face's in
+// tokenizer_test.cpp and tests/peers.
 #include "text/normalize/normalizer.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Normalizer, KnowsWhetherTheFirstCharacterIsTheTextsFirst) {
   strip_normalizer(StripSide::left)->apply(spaces);
   EXPECT_EQ(spaces.text, "a");
   EXPECT_FALSE(spaces.from_start);
-  // What stands for several characters comes from the last of them.
+  // Text that replaces several characters comes from the last of them.
   for (auto [pattern, content, from_start] : {std::tuple("``", "x", false), std::tuple("`", "x", true),
                                               std::tuple("`", "", false), std::tuple("`", "xy", true)}) {
     NormalText quotes{"``a"};

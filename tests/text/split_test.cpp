@@ -169,7 +169,7 @@ TEST(SplitPcre, GapsAndMatches) {
             (Pieces{"a", ".", "b"}));
 }
 
-// What HF gives for the same: Split(Regex(p), "isolated").pre_tokenize_str(text).
+// HF gives these pieces: Split(Regex(p), "isolated").pre_tokenize_str(text).
 TEST(SplitPcre, EmptyMatchesCutAsInHf) {
   using Pieces = std::vector<std::string>;
   EXPECT_EQ(regex_pieces("x*", "abxxc"), (Pieces{"a", "b", "xx", "c"}));

@@ -1,4 +1,4 @@
-// What is said where a tokenizer's file is not there, or a directory is named.
+// Messages where a tokenizer's file does not exist, or a directory is named.
 #include "text/tokenizer_files.h"
 
 #include <gtest/gtest.h>

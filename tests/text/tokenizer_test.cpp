@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Tokenizer, KindOfTokenizer,
                                          "char_normalizer_sequence", "pre_tokenizer_metaspace_first"),
                          [](const auto& info) { return info.param; });
 
-// What HF gives: words are cut first, and only that at the very begin of the text has a prefix.
+// As in HF: words are cut first, and only the word at the very begin of the text has a prefix.
 TEST(Tokenizer, WordsThatAStageChangesAtTheBeginAreNotTakenForOthers) {
   Tokenizer tokenizer =
       Tokenizer::from_json(R"({"version": "1.0", "pre_tokenizer": {"type": "Sequence", "pretokenizers": [

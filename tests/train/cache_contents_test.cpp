@@ -1,4 +1,4 @@
-// What a token cache remembers of the text it was made of.
+// Facts that a token cache keeps about the text it was made of.
 #include "train/data/cache_contents.h"
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ class Corrupted : public testing::Test {
                    more));
   }
 
-  // What it says and returns when the fault is found.
+  // Message, exit code and event of a run that finds the fault.
   struct Found {
     std::string text;
     ExitCode code = ExitCode::finished;

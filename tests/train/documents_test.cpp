@@ -76,7 +76,7 @@ TEST(Documents, OfPiecesLongerThanABlockOfQueries) {
   }
 }
 
-// What attention does by position: scores that fall with the distance, weights that are left out, windows.
+// Attention by position: scores that fall with the distance, weights that are left out, windows.
 TEST(Documents, StripedRingsCountPositionsOfTheWholeSequence) {
   ScratchRun scratch("documents-striped");
   for (const auto& [file, by_position] :

@@ -15,7 +15,7 @@ constexpr int kSeeds = 20;
 constexpr size_t kRanks = 4;
 constexpr double kOwn = 0.040, kMessages = 0.008, kInput = 0.002;
 
-// What is planted: it changes the times of a step from some step on.
+// A planted drift: it changes the times of a step from some step on.
 using Planted = std::function<void(TimedStep& step, std::mt19937_64& random)>;
 
 class NoisySteps {

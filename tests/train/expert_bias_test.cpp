@@ -29,7 +29,7 @@ constexpr int kBiasSteps = 4;
 
 using Vectors = std::map<std::string, std::vector<float>>;  // by path
 
-// What a rank holds of the values whose path begins and ends so.
+// A rank's part of the values whose paths have this begin and end.
 Vectors held_vectors(const Bound& bound, std::string_view begin, std::string_view end) {
   Vectors found;
   for (const Value& value : bound.program().values) {

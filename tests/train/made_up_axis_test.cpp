@@ -129,7 +129,7 @@ class MadeUpAxis : public testing::TestWithParam<AxisCase> {
     return losses;
   }
 
-  // What one rank, or another mesh, would have had at these steps.
+  // Losses must equal those of one rank, or of another mesh, at the steps after the first `first`.
   static void expect_losses(const std::vector<double>& losses, size_t first, const std::string& where) {
     ASSERT_EQ(first + losses.size(), on_one_rank().size()) << where;
     for (size_t i = 0; i < losses.size(); ++i)

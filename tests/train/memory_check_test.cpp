@@ -22,7 +22,7 @@ struct Flip {
   int rank = -1;
 };
 
-// What the injector wrote: nothing else writes a single byte.
+// Records the flips of the injector: nothing else writes a single byte.
 class FlipNotingBound final : public ForwardingBound {
  public:
   FlipNotingBound(std::unique_ptr<Bound> bound, std::vector<Flip>& flips)

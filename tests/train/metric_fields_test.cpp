@@ -87,7 +87,7 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
       EXPECT_TRUE(names.contains(always)) << always << " in " << out;
     written.merge(names);
   }
-  // What only a failing run writes, and one that keeps its state on NVMe, which not every kernel allows.
+  // Fields that only a failing run writes, and a run that keeps its state on NVMe, which not every kernel allows.
   StepMetrics failed{.step = 1,
                      .loss = std::nan(""),
                      .grad_norm = std::numeric_limits<double>::infinity(),

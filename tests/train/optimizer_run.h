@@ -39,7 +39,7 @@ struct OptimizerRun {
   std::vector<double>* used_scales = nullptr;  // filled with the loss scale of each step
 };
 
-// What a rank holds of a feed.
+// Writes the rank's part of a feed.
 inline void write_feed(Bound& bound, std::string_view path, const std::vector<int32_t>& whole, int64_t seq) {
   const Value& value = bound.program().at(path);
   std::vector<int32_t> part(static_cast<size_t>(value.local.count()));

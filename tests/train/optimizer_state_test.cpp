@@ -143,7 +143,7 @@ TEST(OptimizerState, ResumesWithTheSameBits) {
   }
 }
 
-// What a checkpoint holds, and that runs which keep states otherwise go on from it.
+// Dtypes of the states in a checkpoint; runs that keep states in another dtype resume from it.
 TEST(OptimizerState, IsConvertedFromEachToEach) {
   ScratchRun scratch("state-convert");
   StateSettings three = state_settings({"train.steps=3", "checkpoint.at_end=true"});

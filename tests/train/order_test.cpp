@@ -1,4 +1,5 @@
-// What each pipeline rank really runs, and in which order, is what the schedule says and the timeline draws.
+// The actions that each pipeline rank really runs, and their order, are those of the schedule and of the drawn
+// timeline.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -113,7 +113,7 @@ TEST(Pairs, TwoMicrobatchesAreSavedOnOneStage) {
             apart.weights.n + apart.gradients.n + apart.optimizer.n);
 }
 
-// What each of the two keeps to itself lies beside the other's: their working bytes add up where ops meet.
+// Each of the two regions has working memory of its own: their working bytes add up where ops meet.
 TEST(Pairs, WorkingMemoryIsThatOfBoth) {
   ScratchRun scratch("working");
   const PairSettings tp{"mesh.tp=2", "batch.seq=64"};

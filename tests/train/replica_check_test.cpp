@@ -64,7 +64,8 @@ class MadeUpState final : public StateView {
   int64_t at_;
 };
 
-// What the checks between steps say of a byte of rank 1, and how many it took; after `most` of them nothing.
+// The message of the checks between steps about a byte of rank 1, and the number of checks; no message after `most`
+// checks without a difference.
 std::pair<std::string, int> found_in(const std::string& path, int64_t at, int most) {
   const Program program = three_values();
   ThreadHub hub(kRanks, std::chrono::seconds(60));

@@ -509,7 +509,7 @@ TEST(SourceModel, TrainsFromADirectoryThatHasOnlyTokenizerModel) {
   EXPECT_EQ(read_file(source.directory() / "tokenizer.model"), read_file(fixture));
   source.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "eos_token": "</s>"})");
   fs::path saved = source.train_to("run");
-  // What the sentencepiece library gives for the first document, between the begin and the end token.
+  // Ids that the sentencepiece library gives for the first document, between the begin and the end token.
   const std::vector<uint16_t> expected{1, 863, 910, 586, 265, 865, 905, 2};
   std::vector<uint16_t> tokens = source.tokens();
   ASSERT_GT(tokens.size(), expected.size());

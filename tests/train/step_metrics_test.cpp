@@ -62,7 +62,7 @@ Settings settings_of_steps() {
           "checkpoint.at_end=false"};
 }
 
-// What says how a run went on its machine, not what it computed.
+// Fields that describe how a run performs on its machine, not what it computes.
 bool is_of_the_machine(const std::string& field) {
   static const std::set<std::string> kFields{"step_s",        "tokens_per_s",       "input_s", "processor_s",
                                              "own_s_by_rank", "message_s_by_rank",  "mfu",     "model_flops",

@@ -1,5 +1,5 @@
-// What `data trace` says of a step is what the executor was fed: read back from the original text, document by
-// document.
+// The documents that `data trace` reports for a step are those that the executor reads: compared with the original
+// text, document by document.
 #include "train/data/step_trace.h"
 
 #include <gtest/gtest.h>

@@ -107,7 +107,7 @@ TEST(StreamWeights, GradientsDoNotGatherOnTheHost) {
   EXPECT_GE(program.host_arena.all - program.host_arena.persistent, largest);
 }
 
-// What looks at weights during the update, and what makes fp8 of them once a step, finds them on the device.
+// Ops that measure weights during the update, and ops that quantize them to fp8 once a step, find them on the device.
 TEST(StreamWeights, AreMeasuredAndQuantizedAsOthers) {
   ScratchRun scratch("stream-measured");
   const std::vector<std::string> streamed{"offload.optimizer=true", "offload.working_weights=true"};

@@ -1,5 +1,6 @@
-// What a run must never do without a word: go on from NaN, from damaged or mixed files, with another tokenizer or other
-// data, on an abandoned branch, or beside another run. On one rank and on a mesh of data and tensor parallel ranks.
+// A run must never do this without a message: continue from NaN, from damaged or mixed files, with another tokenizer or
+// other data, on an abandoned branch, or at the same time as another run. On one rank and on a mesh of data and tensor
+// parallel ranks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -57,7 +58,7 @@ class Survival : public testing::TestWithParam<const char*> {
     return train(config(settings), scratch_.root() / out, cpu_ranks());
   }
 
-  // What a run that throws says, and its exit code.
+  // The message of a run that throws, and its exit code.
   struct Refusal {
     std::string what;
     ExitCode code = ExitCode::finished;
@@ -342,7 +343,7 @@ TEST(RunLockFile, IsNoLinkAndIsNotInherited) {
   ScratchRun scratch("run-lock");
   const fs::path& out = scratch.root();
   {
-    // What another link of this name points to is not ours to truncate.
+    // The file that a link of this name points to is not ours to truncate.
     write_file_atomically(out / "thesis", "mine");
     fs::create_symlink(out / "thesis", out / RunLock::kRunFile);
     EXPECT_THROW(RunLock{out}, std::runtime_error);

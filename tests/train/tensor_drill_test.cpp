@@ -17,7 +17,7 @@ using DrillSettings = std::vector<std::string>;
 
 class TensorDrill : public testing::Test {
  protected:
-  // What is told of a run's tensors: "underflow 1", with the layer.
+  // Alarms that are reported for a run's tensors: "underflow 1", with the layer.
   std::vector<std::string> told(const std::string& fault, DrillSettings settings) {
     for (const char* common : {"batch.seq=16", "batch.sequences=2", "batch.microbatch=1", "data.tokenizer_vocab=300",
                                "train.eval_every=0", "checkpoint.at_end=false", "log.tensor_stats_every=1"})

@@ -37,7 +37,7 @@ TEST(TimeLimits, ThatAreSetStay) {
   EXPECT_EQ(TimeLimits::wait_of(seconds(600)), seconds(595));
 }
 
-// What is set is what is waited; telling the others and ending comes after it.
+// The wait is as long as the limit that is set; notifying the other ranks and ending come after it.
 TEST(TimeLimits, ThatAreSetAreWaitedInFull) {
   for (double set : {0.5, 2.0, 5.0, 6.0, 60.0, 3600.0}) {
     RunConfig run;

@@ -1,4 +1,4 @@
-// What is made of text, kept and found again: whole, or made anew; and what stands around documents there.
+// The token cache of a text is found again: whole, or made anew; and the special tokens around documents in it.
 #include "train/data/token_cache.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What was said while the data was opened, a line each.
+// Messages while the data is opened, a line each.
 std::string opened(const RunConfig& run, CacheCheck check = CacheCheck::contents) {
   ThreadTeam team(1);
   std::string lines;

@@ -1,6 +1,6 @@
-// What one training step sends, counted by the executor on every rank, against the textbook's formulas and against the
-// Program's own figure. In the formulas n (or t) is the size of the axis, M the number of microbatches, L that of
-// layers.
+// Bytes that one training step sends, counted by the executor on every rank, against the textbook's formulas and
+// against the Program's own figure. In the formulas n (or t) is the size of the axis, M the number of microbatches, L
+// that of layers.
 #include <gtest/gtest.h>
 
 #include <chrono>

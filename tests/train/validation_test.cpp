@@ -1,4 +1,4 @@
-// What is held out of the training data, that it stays so when a run is resumed, and what is reported of it.
+// Data that is held out of the training data, that it stays so when a run is resumed, and the figures reported on it.
 #include <gtest/gtest.h>
 
 #include <cmath>

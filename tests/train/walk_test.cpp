@@ -57,7 +57,7 @@ TEST_P(OneWalk, ExecutorAndSimulatorTakeTheSameSteps) {
   }
 }
 
-// What an action runs that the Program has no region for: nothing, and nothing is looked up past the end.
+// An action that the Program has no region for runs nothing, and nothing is looked up past the end.
 TEST(Walk, AnActionWithoutRegionHasNoSteps) {
   Program program{.name = "empty"};
   program.schedule = {{RegionKind::weight, 0, 0}};

@@ -128,7 +128,8 @@ TEST(ForeignMemory, LogitsOfTheMicrobatchBefore) {
   EXPECT_GT(two, one + 0.8);  // the gradients of a single microbatch are counted twice in part
 }
 
-// What the sweep found: three ran out of memory that are less than the device has by our count; one ran with 67 GiB.
+// Results of the sweep: three jobs ran out of memory although our count is less than the device has; one ran with 67
+// GiB.
 TEST(ForeignMemory, AnAllocatorWantsRoom) {
   for (const PredictedJob& job :
        {predicted_job(28, 3072, {64, 2, 1, 0, 4, 0}), predicted_job(28, 3072, {32, 2, 1, 0, 4, 0}),

@@ -45,7 +45,7 @@ class Explored : public testing::Test {
                       .keep = [&](const GridPlan& p) { entries_[p.point] = PlanExplorer::entry_of(p); }});
   }
 
-  // What `plan --json` prints of the config with these behind it.
+  // Output of `plan --json` for the config with these overrides appended.
   Json planned(const std::vector<std::string>& overrides) {
     std::vector<std::string> all = keys_;
     all.insert(all.end(), overrides.begin(), overrides.end());
@@ -95,7 +95,7 @@ TEST_F(Explored, EveryPlanIsThatOfItsCommand) {
   EXPECT_GE(refused, grid.points.size() / 6);
 }
 
-// What the page shows is read from the same plan, and the picture of the step has all of its compute.
+// The figures of the page are read from the same plan, and the picture of the step has all of its compute.
 TEST_F(Explored, ShowsTheFiguresOfThePlan) {
   PlanGrid grid = explore({"devices=4", "batch.sequences=16", "batch.seq=64"}, 0);
   ASSERT_EQ(grid.points.size(), 1u);

@@ -112,7 +112,7 @@ inline size_t count_of(std::string_view text, std::string_view part) {
   return n;
 }
 
-// What no path, name or source may bring into a picture or page.
+// Text that no path, name or source may bring into a picture or page.
 inline const std::string kHostile = "\"><script>alert('1')</script>&<!--\x01\xff]]>";
 
 }  // namespace sextant

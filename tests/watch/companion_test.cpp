@@ -1,4 +1,4 @@
-// What a run offers while it trains: event files that follow it, values on a port of its own.
+// Outputs of a run while it trains: event files that follow it, values on a port of its own.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

@@ -237,7 +237,7 @@ TEST(RunComparisons, ListKeysThatDiffer) {
   EXPECT_EQ(comparison.config[0].key, "optimizer.lr");
   auto json = nlohmann::json::parse(comparison_json({comparison}));
   EXPECT_EQ(json["comparisons"][0]["config"][0]["key"], "optimizer.lr");
-  // What it names may be gone, and other versions had other keys.
+  // Directories that a config names may no longer exist, and other versions had other keys.
   files.write("b/config.toml", "[optimizer]\nlr = 0.002\nbygone = 1\n[model]\nfrom = \"/nowhere/at/all\"\n");
   comparison = compare_runs(*a, *b);
   EXPECT_EQ(comparison.config_remark, "");

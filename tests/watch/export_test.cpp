@@ -112,7 +112,7 @@ TEST(PrometheusText, EscapesLabelsAndNamesMetrics) {
   }
 }
 
-// What one name or field holds must not spoil the scrape of all others.
+// The bytes of one name or field must not break the scrape of all others.
 TEST(PrometheusText, HasUtf8AndEachSampleOnce) {
   RunFiles files("prometheus-names");
   files.write("x/a\xffz/metrics.jsonl", metrics_line(1, 5, ",\"a.b\":1,\"a-b\":2,\"run_state\":7"));

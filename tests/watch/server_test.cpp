@@ -432,7 +432,8 @@ TEST(HttpServerTest, AnswersHaveABudget) {
       }};
     };
   };
-  // What is too much at once is refused, what becomes too much ends without the last chunk.
+  // An answer whose first piece is over the limit is refused; an answer that exceeds it later ends without the last
+  // chunk.
   EXPECT_EQ(answer_of(endless(2 << 20), limits).status, 503);
   RawAnswer cut = answer_of(endless(1000), limits);
   EXPECT_EQ(cut.status, 200);

@@ -11,7 +11,7 @@ namespace sextant {
 
 namespace {
 
-// What rank r (its index in the group) holds at element i: small, so that sums over thousands of ranks are exact.
+// Value of element i on rank r (its index in the group): small, so that sums over thousands of ranks are exact.
 float element(int rank, int64_t i) {
   return static_cast<float>((i * 31 + rank * 17) % 61 - 30);
 }

@@ -14,8 +14,9 @@ namespace sextant {
 
 enum class CommPlace : uint8_t { in, out };  // whether the result overwrites what was given
 
-// What messages can do: an all-reduce out of place is a copy first, as it is in training; a reduce-scatter and an
-// all-to-all are never in place, a broadcast always is, and what a ring sends it does not overwrite.
+// Whether a collective can run in this place. An all-reduce out of place is a copy first, as in training. A
+// reduce-scatter and an all-to-all are never in place, a broadcast always is. A ring does not overwrite the data that
+// it sends.
 bool can_be(Collective op, CommPlace place);
 
 class CommCall {

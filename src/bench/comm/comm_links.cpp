@@ -49,8 +49,7 @@ double share_of(const std::vector<RankLink>& links, LinkKind kind, double RankLi
   return quantile_of(values, share);
 }
 
-// What the better links reach: one slow rank makes half of the links of four ranks slow, so the middle would be no
-// measure.
+// A quartile of the better links, not the median: one slow rank makes half of the links of four ranks slow.
 double usual_bandwidth(const std::vector<RankLink>& links, LinkKind kind) {
   return share_of(links, kind, &RankLink::bytes_per_s, 0.75);
 }

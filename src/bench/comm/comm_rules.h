@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-// What is measured.
+// The collectives that the benchmark measures.
 inline constexpr Collective kCommOps[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
                                           Collective::all_to_all, Collective::broadcast,  Collective::shift};
 
@@ -26,7 +26,7 @@ constexpr double bus_bandwidth(Collective op, int ranks, double bytes, double se
   return algorithm_bandwidth(bytes, seconds) * share_sent(op, ranks);
 }
 
-// What each rank's share of the network between `nodes` machines carries in a ring over all ranks.
+// Bytes/s of each rank's share of the network between `nodes` machines, in a ring over all ranks.
 constexpr double wire_bandwidth(double bus, int nodes, int ranks) {
   return ranks > 1 ? bus * (nodes - 1) / (ranks - 1) : 0;
 }

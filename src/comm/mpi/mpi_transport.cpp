@@ -51,7 +51,7 @@ struct Message {
   bool arrived = false;
 };
 
-// What a rank that ends the run tells the others.
+// Message that a rank sends to the others when it ends the run.
 struct Notice {
   ExitCode code = ExitCode::run_failed;
   std::array<char, 1020> reason{};
@@ -94,7 +94,7 @@ class MpiTransport : public Transport {
   void require_sizes(const Message& message);
   void listen();
   void end(const std::string& reason, ExitCode code);
-  void tell_others();
+  void notify_peers();
   void cancel_receives();
   void require(int code);
   [[noreturn]] void fail(const std::string& reason, ExitCode code);
@@ -285,11 +285,11 @@ void MpiTransport::end(const std::string& reason, ExitCode code) {
   reason_ = reason;
   code_ = code;
   session_.fail_with(code);
-  tell_others();
+  notify_peers();
   cancel_receives();
 }
 
-void MpiTransport::tell_others() {
+void MpiTransport::notify_peers() {
   told_.code = code_;
   std::strncpy(told_.reason.data(), reason_.c_str(), told_.reason.size() - 1);
   std::vector<MPI_Request> telling;

@@ -31,8 +31,8 @@ class MpiSession {
   // How long the process may still be there after a failure, and how long it waits for the others after success.
   void bound_end(std::chrono::milliseconds after_failure, std::chrono::milliseconds after_success);
 
-  // What the process will return. After a failure the session ends by ending every process, and the launcher reports
-  // this code; the time for that starts at the first call.
+  // Exit code that the process will return. After a failure the session ends every process, and the launcher reports
+  // this code; the time limit for that starts at the first call.
   void fail_with(ExitCode code);
   void succeed_with(ExitCode code) { success_ = code; }
 

@@ -16,7 +16,7 @@ class UnreadableDocument : public UserError {
   using UserError::UserError;
 };
 
-// What a format counts its documents by.
+// Unit in which a format counts its documents.
 enum class DocumentUnit : uint8_t { line, document, row, element };
 
 // "a.jsonl:17", "a.parquet: row 3".
@@ -27,7 +27,7 @@ class DocumentFile {
   virtual ~DocumentFile() = default;
 
   // The next document, until the next call; it may be empty (a blank line, a null). nullopt after the last.
-  // What is wrong is a UserError with its place, or a StreamError, to which the caller adds place(). After an
+  // An error is a UserError with its place, or a StreamError, to which the caller adds place(). After an
   // UnreadableDocument the next one may be read; after a RecordTooLong, once discard_record() has been called.
   virtual std::optional<std::string_view> next() = 0;
   virtual void discard_record();

@@ -101,7 +101,8 @@ class CpuBound final : public Bound {
     }
   }
 
-  // What the comm lane still does is done to this memory. When the run has failed, its messages fail too.
+  // Pending ops of the comm lane still use this memory, so the destructor waits for them. After a failed run their
+  // messages fail too.
   ~CpuBound() override {
     try {
       if (lane_) lane_->wait_all();
@@ -213,7 +214,8 @@ class CpuBound final : public Bound {
     }
   }
 
-  // What goes into the file has been seen where it was made, and is not there to be read.
+  // Values in the nvme file are not in memory. They are observed when they are computed, before they are written to the
+  // file.
   bool observes(const BoundOp& op) const {
     return observer() && (op.out.empty() || program_[op.op->outputs[0]].space != MemorySpace::nvme);
   }

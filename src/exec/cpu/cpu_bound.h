@@ -34,7 +34,7 @@ class HostArena final : public Arena {
   StateChecksums checksums_;
 };
 
-// What the bound Programs of a rank share: its threads, and its ways to the other ranks.
+// Resources that the bound Programs of a rank share: its threads, and its connections to the other ranks.
 struct RankParts {
   ThreadTeam& team;
   int rank = 0;

@@ -7,7 +7,7 @@
 
 namespace sextant {
 
-// What there is, or what the container may use of it.
+// Physical memory, or the limit of the container where it is lower.
 Bytes memory_of_this_machine();
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context = {});  // 0 threads = one per core

@@ -1,8 +1,8 @@
-// What a CPU kernel is: a function on bound tensors. A kernel file bears its op file's name and defines one CpuKernel
-// per op in it; a missing one is a link error. The scratch that kernels need stands in targets/cpu.
+// A CPU kernel is a function on bound tensors. A kernel file has the name of its op file and defines one CpuKernel per
+// op in it; a missing one is a link error. The scratch that kernels need is declared in targets/cpu.
 //
-// Kernels neither throw (but where messages or the disk fail), log nor allocate. They run for f32 (fast) and f64 (for
-// finite differences) alike: the plain template is the truth, a fast path may stand beside it and is tested against it.
+// Kernels do not throw (except when messages or the disk fail), log or allocate. They run for f32 (fast) and f64 (for
+// finite differences) alike: the plain template is the reference; a fast path is optional and is tested against it.
 // Results must not depend on the thread count: split work into tasks by shape alone, and add partial sums in task
 // order.
 #pragma once
@@ -44,7 +44,7 @@ struct KernelCall {
   bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }
 };
 
-// What an op that talks to other ranks must know, when it is bound.
+// Inputs for preparing an op that communicates with other ranks or uses the nvme file, when it is bound.
 struct Preparation {
   const Op& op;
   const Program& program;

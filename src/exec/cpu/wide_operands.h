@@ -17,9 +17,9 @@ class WideOperands {
   WideOperands(const cpu::Widening& widening, std::span<const Tensor> in, std::span<const Tensor> out,
                std::byte* scratch);
 
-  // What the kernel is given, from the op's operands where they are now.
+  // Fills the kernel's inputs from the op's operands at their current addresses, and sets the addresses of its outputs.
   void widen(std::span<const Tensor> in, std::span<const Tensor> out, ThreadTeam& team);
-  // What it has written, rounded to where the op's outputs are.
+  // Rounds the kernel's results into the op's outputs.
   void round(std::span<const Tensor> out, ThreadTeam& team) const;
 
   std::span<const Tensor> in() const { return in_; }

@@ -273,7 +273,7 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& me
     }
     auto message = messages.find({op.peer, program_.stage_rank, microbatch, op.tag});
     if (!message) return false;
-    // What is left when the message is on its way is the transfer's fault; before that, the other stage's.
+    // Waiting until the message is in flight is bubble, caused by the other stage; the rest is the transfer.
     wait_until(message->arrives - message->transfer, &RankTime::bubble);
     wait_for_axes(message->arrives, price.axes);
     return true;

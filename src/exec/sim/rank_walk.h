@@ -16,7 +16,7 @@
 
 namespace sextant {
 
-// What passes between pipeline ranks: when each message will have arrived, and who waits at a common sum.
+// Messages between pipeline ranks: the arrival time of each message, and the ranks that wait at a common sum.
 class StageMessages {
  public:
   struct Key {

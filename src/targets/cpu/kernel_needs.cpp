@@ -197,7 +197,7 @@ Bytes queue_lengths(const KernelQuery& query) {
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int64_t)}};
 }
 
-// What is counted of every queue: in all, and of one round.
+// Counts of every queue: in all, and of one round.
 Bytes queue_counts(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {2 * groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(QueueCounts)}};

@@ -33,7 +33,8 @@ std::vector<int> rests_of(std::span<const Operand> operands, size_t count) {
   return rests;
 }
 
-// What the kernel is given of one side: those in places in f32, and none that is part of another.
+// Types of the kernel's operands on one side: operands with a place are in f32, operands that are part of another are
+// left out.
 LocalTypes wide_types(const LocalTypes& types, const std::vector<Widening::Place>& places) {
   std::vector<bool> is_part(types.size());
   for (const Widening::Place& place : places)

@@ -10,7 +10,7 @@ namespace sextant::cuda {
 
 namespace {
 
-// What cuDNN's plans keep beside the tensors below: tile counters, tensor maps.
+// Bytes that cuDNN's plans keep beside the tensors below: tile counters, tensor maps.
 constexpr int64_t kSmallChange = int64_t{4} << 20;
 constexpr int64_t kRowMultiple = 128;  // positions of a tile
 constexpr int64_t kLargestLibraryHead = 256;
@@ -61,7 +61,7 @@ bool has_alibi(const Attrs& attrs) {
   return attrs.integer_or("alibi", 0) != 0;
 }
 
-bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape) {
+bool uses_library_attention(const Attrs& attrs, const AttentionShape& shape) {
   return library_takes(attrs, shape, 8) && (shape.window == 0 || shape.documents == Documents::together);
 }
 

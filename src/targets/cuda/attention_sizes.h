@@ -46,7 +46,7 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 bool has_alibi(const Attrs& attrs);
 
 // cuDNN's plans know no ALiBi, no dropout of ours, no chunks, and no window where documents stay apart.
-bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape);
+bool uses_library_attention(const Attrs& attrs, const AttentionShape& shape);
 
 // Documents apart as a ragged batch, where the op says how many there may be (attr sequence_documents) and the heads
 // are such that cuDNN does it. Windows may be beside them.

@@ -32,14 +32,14 @@ int64_t bytes_of(const LocalType& type) {
 
 Bytes attention(const KernelQuery& query) {
   AttentionShape shape = attention_shape(query.attrs, query.in);
-  Bytes masked = attention_goes_to_library(query.attrs, shape) ? attention_library_scratch(shape) : Bytes{0};
+  Bytes masked = uses_library_attention(query.attrs, shape) ? attention_library_scratch(shape) : Bytes{0};
   if (!uses_ragged_batch(query.attrs, shape)) return masked;
   return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::forward).bytes});
 }
 
 Bytes attention_backward(const KernelQuery& query) {
   AttentionShape shape = attention_backward_shape(query.attrs, query.in);
-  bool library = attention_goes_to_library(query.attrs, shape);
+  bool library = uses_library_attention(query.attrs, shape);
   Bytes masked = library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
   if (!uses_ragged_batch(query.attrs, shape)) return masked;
   return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::backward).bytes});
@@ -221,7 +221,7 @@ Bytes queue_lengths(const KernelQuery& query) {
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int32_t)}};
 }
 
-// What is counted of every queue.
+// Counts of every queue.
 Bytes queue_counts(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(QueueCounts)}};

@@ -1,4 +1,4 @@
-// What the kernels of other people's software are taken to need on a GPU, for plans of their runs.
+// Assumed needs of other software's GPU kernels, for plans of its runs.
 #pragma once
 
 #include "targets/kernel_needs.h"

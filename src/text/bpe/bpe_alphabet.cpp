@@ -13,14 +13,14 @@ namespace {
 constexpr char32_t kFirstBorrowed = 256;
 constexpr size_t kBorrowed = 68;
 
-constexpr bool stands_for_itself(unsigned byte) {
+constexpr bool is_printable_byte(unsigned byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
 constexpr std::array<char32_t, 256> kCodeOfByte = [] {
   std::array<char32_t, 256> codes{};
   char32_t next = kFirstBorrowed;
-  for (unsigned byte = 0; byte < 256; ++byte) codes[byte] = stands_for_itself(byte) ? char32_t{byte} : next++;
+  for (unsigned byte = 0; byte < 256; ++byte) codes[byte] = is_printable_byte(byte) ? char32_t{byte} : next++;
   return codes;
 }();
 

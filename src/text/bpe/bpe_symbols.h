@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What no token stands for: dropped when `id` is empty, as HF does, else replaced by it.
+// Handling of text that no token represents: dropped when `id` is empty, as HF does, else replaced by `id`.
 struct BpeUnknown {
   std::optional<uint32_t> id;
   bool fused = false;  // neighbours become one
@@ -44,7 +44,7 @@ class BpeSymbols {
   }
 
   // Whether an unknown character leaves its neighbours as they are.
-  bool unknown_stands_alone() const { return all_bytes_ || !unknown_.id; }
+  bool splits_unknown_tokens() const { return all_bytes_ || !unknown_.id; }
 
  private:
   void append_bytes(std::string_view piece, std::vector<uint32_t>& ids) const;

@@ -72,7 +72,7 @@ Charsmap::Charsmap(std::string_view bytes, std::string_view place) : begins_(256
     uint32_t node = offset_of(units_[0]) ^ byte;
     begins_[byte] = node < units_.size() && label_of(units_[node]) == byte;
   }
-  // What takes a text's place goes on as text, so it must be some.
+  // Replacement texts are processed further as text, so they must be valid UTF-8.
   if (!is_valid_utf8(texts_)) refuse(place, "texts that are not UTF-8");
 }
 

@@ -13,7 +13,7 @@ namespace sextant {
 
 namespace {
 
-bool stands_in_text(const SentencePiece& piece) {
+bool is_matched_in_text(const SentencePiece& piece) {
   return piece.type == PieceType::normal || piece.type == PieceType::user_defined;
 }
 
@@ -58,8 +58,8 @@ class PartsOfModel {
     std::array<bool, 256> bytes{};
     for (uint32_t id = 0; id < model_.pieces.size(); ++id) {
       const SentencePiece& piece = model_.pieces[id];
-      parts_.vocab.push_back({piece.text, id, stands_in_text(piece)});
-      if (stands_in_text(piece) && !ids_.emplace(piece.text, id).second)
+      parts_.vocab.push_back({piece.text, id, is_matched_in_text(piece)});
+      if (is_matched_in_text(piece) && !ids_.emplace(piece.text, id).second)
         refuse(fmt::format("the piece \"{}\" twice", piece.text), "pieces that differ");
       if (piece.type == PieceType::unknown) parts_.unknown = {.id = id, .fused = true};
       if (piece.type == PieceType::control || piece.type == PieceType::unknown) parts_.specials.push_back(id);
@@ -116,8 +116,8 @@ class PartsOfModel {
     for (const SentencePiece& piece : model_.pieces)
       if (piece.type == PieceType::normal) lowest = std::min(lowest, piece.score);
     for (const SentencePiece& piece : model_.pieces) {
-      // What the user defined wins over all that it is made of, by as much as the library adds. Rounded sums behind
-      // it, and with them ties, depend on the amount.
+      // A user-defined piece wins over all pieces that it is made of, by the same bonus that the library adds. Rounded
+      // sums of the pieces after it, and therefore ties, depend on the amount.
       bool bonus = piece.type == PieceType::user_defined;
       unigram.scores.push_back(bonus ? static_cast<float>(piece.text.size()) * 0.1f - 0.1 : double{piece.score});
     }

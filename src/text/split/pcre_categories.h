@@ -1,5 +1,5 @@
-// What the PCRE2 at hand takes for each general category. It depends on the Unicode version that the library was built
-// with, so it is asked.
+// Characters of each general category in the installed PCRE2. They depend on the Unicode version that the library was
+// built with, so the library is asked.
 #pragma once
 
 #include <string_view>

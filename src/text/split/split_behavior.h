@@ -1,4 +1,4 @@
-// What becomes of the matches of a pattern and of the gaps between them: HF's split behaviours, over any search.
+// HF's split behaviours, over any search: how the matches of a pattern and the gaps between them become pieces.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What stands for one character in a split pattern: escapes and [...], read as Oniguruma reads them.
+// Escapes and [...] that match one character in a split pattern, read as Oniguruma reads them.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What split patterns that are followed by hand have in common: a reader of characters, and a splitter around a rule.
-// A rule has end_of_piece(text, at): where the piece that begins at `at` ends.
+// Shared parts of split patterns that are implemented by hand: a reader of characters, and a splitter around a rule. A
+// rule has end_of_piece(text, at): where the piece that begins at `at` ends.
 #pragma once
 
 #include <bit>
@@ -164,7 +164,7 @@ std::unique_ptr<Splitter> splitter_of(Rule rule) {
 }
 
 // Follows a pattern that does not match all text: `Match` has match_end(text, at), which is `at` where nothing matches.
-// What lies between two matches is one piece.
+// The text between two matches is one piece.
 template <class Match>
 struct RuleWithGaps {
   static constexpr bool kCutsWords = Match::kCutsWords;

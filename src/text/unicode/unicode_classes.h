@@ -23,7 +23,7 @@ class UnicodeKinds {
   std::vector<CharKind> kinds_;  // one per code point, up to the last that is not `other`
 };
 
-// What the patterns of later models tell apart; a character may have several.
+// Properties that the patterns of later models distinguish; a character may have several.
 struct CharTraits {
   uint8_t bits = 0;
 

@@ -1,5 +1,5 @@
-// What normalizers do with single characters, and how characters decompose, compose and join into graphemes. The tables
-// hold the answers of Hugging Face `tokenizers`, see unicode_normal.py.
+// Changes that normalizers make to single characters, and how characters decompose, compose and join into graphemes.
+// The tables hold the answers of Hugging Face `tokenizers`, see unicode_normal.py.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ std::vector<std::string> leaf_categories();
 // Of the cases of a letter the one with the lowest code point; another character itself.
 char32_t first_case(char32_t code);
 
-// What (?i) adds to a set: every character that is another case of one in it.
+// The set with the additions of (?i): every character that is another case of one in it.
 CodeSet with_other_cases(const CodeSet& codes);
 
 // Characters that (?i) holds equal to a sequence of others: U+00DF to ss, for one.

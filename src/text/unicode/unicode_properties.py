@@ -102,7 +102,7 @@ def main():
     alphabetic = matching(r"\p{Alphabetic}")
     check_derived(found, alphabetic)
     letters = set().union(*(found[n] for n in CATEGORIES if n[0] == "L"))
-    print("// What is alphabetic, lower case or upper case beyond the categories that say so.")
+    print("// Characters that are alphabetic, lower case or upper case beyond the categories of that meaning.")
     print_ranges("kOtherAlphabetic", alphabetic - letters - found["Nl"])
     print_ranges("kOtherLowercase", matching(r"\p{Lowercase}") - found["Ll"])
     print_ranges("kOtherUppercase", matching(r"\p{Uppercase}") - found["Lu"])

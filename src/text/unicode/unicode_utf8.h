@@ -50,7 +50,7 @@ struct Utf8Step {
   uint32_t size;  // bytes of the character, or of the ill-formed part that one U+FFFD replaces
 };
 
-// What stands at the front of `text`, which must not be empty.
+// The character or ill-formed part at the front of `text`, which must not be empty.
 Utf8Step step_utf8(std::string_view text);
 
 bool is_valid_utf8(std::string_view text);

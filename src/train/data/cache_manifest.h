@@ -16,7 +16,7 @@ enum class CacheCheck {
 // Of the files that lie in the directory now.
 void write_cache_manifest(const std::filesystem::path& directory);
 
-// What is wrong with the directory, as a clause: "train.bin has 100 bytes, expected 200"; nullopt when it is as it was
+// The damage of the directory, as a clause: "train.bin has 100 bytes, expected 200"; nullopt when it is as it was
 // written.
 std::optional<std::string> damage_of_cache(const std::filesystem::path& directory, CacheCheck check);
 

@@ -179,7 +179,7 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
                   .unigram_entropy = {},
                   .validation_bytes_per_token = {}};
   if (validation.empty()) return dataset;
-  // What trained weights start with is far below it already.
+  // The first loss of trained weights is already far below the unigram entropy.
   if (!run.model.from) dataset.unigram_entropy = unigram_entropy(validation, spec.vocab);
   options.order = SampleOrder::sequential;
   if (!run.data.validation.empty()) options.mix_period = Blend::kSlots;  // these have no weights

@@ -41,7 +41,7 @@ class Feeder {
   int64_t first_row() const { return feeds_.empty() ? 0 : feeds_.front().rows[0].global; }
 
  private:
-  // What a feed holds for each token.
+  // Values of a feed for each token.
   enum class Content : uint8_t {
     tokens,        // the one `depth` behind
     targets,       // the one after that; -1 where it does not count

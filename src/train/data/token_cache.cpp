@@ -82,7 +82,7 @@ std::vector<Part> parts_of(const RunConfig& run) {
     return parts;
   }
   std::vector<Part> parts;
-  // What has a weight of its own is drawn from on its own.
+  // An entry of data.train with its own weight is sampled separately.
   for (size_t i = 0; i < run.data.weights.size(); ++i)
     parts.push_back(part_of_files(fmt::format("train-{}.bin", i), true, {run.data.train[i]}, options));
   if (parts.empty()) parts.push_back(part_of_files("train.bin", true, run.data.train, options));
@@ -99,7 +99,7 @@ std::string end_of_text_key(const RunConfig& run) {
   return stated ? fmt::format("|eos={}:{}", stated->token, fmt::join(stated->ids, ",")) : "";
 }
 
-// What was read from the cache is a copy and does not know what stands beside the original.
+// A tokenizer from the cache is a copy: it lacks the end-of-text token that files next to the original state.
 void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
   auto path = tokenizer_path(run);
   if (path) take_stated_eos(stated_eos(*path), tokenizer);

@@ -18,8 +18,8 @@ constexpr double kSmallestSpread = 0.02;  // of a logarithm: machines are no ste
 constexpr double kFarthest = 8;           // spreads that one block counts for at most
 constexpr double kCertain = 12;           // the sum at which it is a drift
 constexpr double kLargerPart = 0.5;       // of what a step takes longer
-// What is slower by half than all that the baseline has needs no estimate of its noise, which of few blocks is a poor
-// one: so many in a row are a drift.
+// A block that takes 1.5 times as long as the slowest block of the baseline needs no estimate of the noise, which is
+// poor for few blocks. This number of such blocks in a row is a drift.
 constexpr double kApart = 1.5, kApartBlocks = 4;
 // More threads than before want a core: so many for each core, where there are more than half as many as cores (two
 // share one).
@@ -143,7 +143,7 @@ std::optional<Drift> DriftWatch::add(Block block) {
     if (slow_.size() == kBaseline) slow_.erase(slow_.begin());
     slow_.push_back(block);
   }
-  // What was suspected and came back was noise, and part of the baseline; what may be a drift must not become it.
+  // Suspected blocks that prove to be noise join the baseline; blocks that may be a drift must not join it.
   if (baseline_.size() + suspected_.size() < kBaseline) suspected_.push_back(std::move(block));
   if (slower_ == 0 && faster_ == 0)
     for (Block& cleared : std::exchange(suspected_, {})) baseline_.push_back(std::move(cleared));

@@ -1,4 +1,4 @@
-// What a rank that ends by an error leaves in the run's directory: events that say why.
+// Events that a rank which ends by an error writes to the run's directory: they give the reason.
 #pragma once
 
 #include <cstdint>

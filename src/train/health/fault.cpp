@@ -29,7 +29,7 @@ std::optional<int64_t> whole_number(std::string_view text, int64_t least) {
   return whole && number >= least ? std::optional(number) : std::nullopt;
 }
 
-// What stands behind the separator, which goes with it; nothing where there is none.
+// Text after the separator, which is removed together with it; nullopt where there is no separator.
 std::optional<std::string_view> take_behind(std::string_view& text, char separator) {
   size_t at = text.find(separator);
   if (at == text.npos) return std::nullopt;

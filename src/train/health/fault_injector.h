@@ -34,10 +34,10 @@ class FaultInjector {
   // UserError for a fault that cannot strike in this run: no such rank, no collective to abort, no loss to spoil.
   explicit FaultInjector(const Parts& parts);
 
-  // What is due on this rank before this step happens now; may throw, and may not return.
+  // Executes the faults that are due on this rank before this step; may throw, and may not return.
   void before_step(int64_t step);
 
-  // What takes longer on this rank in every step, while the step is under way.
+  // Delays this rank in every step, while the step is under way.
   void slow_down(RankStatus& rank_status) const;
   int64_t slow_input_ms() const { return slow_input_ms_; }
 

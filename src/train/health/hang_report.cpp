@@ -20,7 +20,7 @@ const LastBeat* beat_of_rank(const std::vector<LastBeat>& beats, int rank) {
   return found == beats.end() ? nullptr : &*found;
 }
 
-// What is known of a rank beside what it wrote itself.
+// Facts about a rank besides its own heartbeat.
 struct Seen {
   std::optional<ThreadProbe> probe = {};  // where its process is on this host
   bool here = false;
@@ -28,8 +28,8 @@ struct Seen {
   bool is_over = false;  // none of the processes is left: the files alone tell
   bool running = true;   // it has not ended, by itself or by others: what it wrote last need not be all
 
-  // What it wrote last, that it waits for another, is not what keeps it.
-  bool stands_by_itself() const {
+  // The rank itself is the cause, whatever its last record says about waiting for another rank.
+  bool is_cause() const {
     return running && (silent || (probe && probe->is_stopped()) || (here && !probe && !is_over));
   }
 };
@@ -123,7 +123,7 @@ std::optional<HangReport> hang_report(const std::vector<LastBeat>& beats, int64_
   const LastBeat* at = longest_wait(beats);
   HangReport report;
   std::set<int> met;
-  while (at && at->snapshot.waiting_for >= 0 && !look.at(*at).stands_by_itself()) {
+  while (at && at->snapshot.waiting_for >= 0 && !look.at(*at).is_cause()) {
     if (!met.insert(at->rank).second) {
       // They wait for one another, as far as their last beats tell: the one that has come least far is behind.
       at = &*std::ranges::min_element(beats, {}, [](const LastBeat& beat) { return beat.snapshot.sequence; });
@@ -136,7 +136,7 @@ std::optional<HangReport> hang_report(const std::vector<LastBeat>& beats, int64_
   }
   if (!at)  // nobody waits: one that has gone silent, or stands still by itself
     for (const LastBeat& beat : beats)
-      if (!at && beat.state == "running" && look.at(beat).stands_by_itself()) at = &beat;
+      if (!at && beat.state == "running" && look.at(beat).is_cause()) at = &beat;
   if (!at) return std::nullopt;
   report.late_rank = at->rank;
   report.late_host = at->host;

@@ -61,7 +61,7 @@ StatusLookup heartbeat_status_lookup(const std::filesystem::path& out);
 
 std::string own_host_name();  // as heartbeats have it
 
-// What a rank's file says, as far as it can be read.
+// Content of a rank's heartbeat file, as far as it can be read.
 struct LastBeat {
   int rank = -1;
   std::string host, time;
@@ -74,7 +74,7 @@ struct LastBeat {
 };
 std::vector<LastBeat> last_beats(const std::filesystem::path& out);  // by rank
 
-// What the files of an earlier run that failed say, one line each; empty when it did not fail.
+// Failures in the heartbeat files of an earlier run, one line each; empty when it did not fail.
 std::vector<std::string> previous_failures(const std::filesystem::path& out);
 
 std::filesystem::path heartbeat_directory(const std::filesystem::path& out);

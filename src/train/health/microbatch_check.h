@@ -29,7 +29,7 @@ class MicrobatchCheck {
  private:
   using Gathered = std::vector<std::vector<uint64_t>>;  // by member of the group, then by gradient
 
-  // What every member gets for the rows of the member `shift` places behind it.
+  // Hashes that every member computes for the rows of the member `shift` places after it.
   Gathered hashes(int64_t step, int64_t first_sample, int shift, bool flip);
   [[noreturn]] void report(int64_t step, size_t owner, size_t other, size_t gradient, int wrong);
 

@@ -25,7 +25,7 @@ struct StepPolicy {
   float norm_limit = std::numeric_limits<float>::infinity();  // no update where the gradient norm is above it
 };
 
-// What a checkpoint keeps of it.
+// State of SpikeWatch that a checkpoint stores.
 struct SpikeState {
   struct RecentStep {
     int64_t step = 0;
@@ -59,7 +59,7 @@ class SpikeWatch {
   const SpikeState& state() const { return state_; }
   void restore(SpikeState state);
   void count_rewind() { ++state_.rewinds; }
-  // What follows from a spike: the action of the settings, or "none" where no rewinds are left.
+  // Action after a spike: the action of the settings, or "none" where no rewinds are left.
   std::string answer() const { return settings_.action == "rewind" && !may_rewind() ? "none" : settings_.action; }
   bool may_rewind() const { return settings_.action == "rewind" && state_.rewinds < settings_.most_rewinds; }
 

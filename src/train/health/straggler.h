@@ -34,7 +34,7 @@ class StragglerWatch {
  public:
   // Called by all ranks; what the leader finds, else nothing.
   std::optional<Straggler> look(const std::optional<RankTimes>& own, int program, HostGroup& group);
-  // What is told by the times of all ranks.
+  // The straggler to report, judged from the times of all ranks.
   std::optional<Straggler> judge(const std::vector<RankTimes>& ranks, const std::vector<int>& programs);
 
  private:

@@ -112,7 +112,7 @@ std::vector<TensorAlarm> TensorWatch::note(int64_t step, double lr, const Tensor
     const TensorStatistics::List& list = tensors.*detector.list;
     if (detector.per_rate && !(lr > 0)) continue;
     for (size_t layer = 0; layer < list.size(); ++layer) {
-      // What is not finite is a failure with events of its own.
+      // A value that is not finite is a failure with events of its own.
       if (!std::isfinite(list[layer])) continue;
       double value = detector.per_rate ? list[layer] / lr : list[layer];
       Series& series = series_[{&detector, layer}];
@@ -121,7 +121,7 @@ std::vector<TensorAlarm> TensorWatch::note(int64_t step, double lr, const Tensor
       std::string text;
       std::optional<double> excess = this->excess(detector, series, value, text);
       series.beyond = excess ? series.beyond + 1 : 0;
-      // What is beyond its limit is no part of what is usual.
+      // A value beyond its limit does not enter the history of usual values.
       if (!excess) {
         series.values.push_back(value);
         if (series.values.size() > kHistory + kLag) series.values.pop_front();

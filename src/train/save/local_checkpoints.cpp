@@ -165,7 +165,8 @@ std::string LocalCheckpoints::save(const RunState& state) {
   if (!failure.empty()) return failure;        // the slot stays the one to write; the other is whole
   own_.next = 1 - own_.next;
   for (Kept& kept : held_) kept.next = 1 - kept.next;
-  // What the run went on from, which may lie elsewhere, is needed until two copies of this attempt stand.
+  // The copy that the run resumed from, possibly stored elsewhere, is needed until two copies of this attempt are
+  // whole.
   previous_ = std::exchange(last_, state.step);
   if (previous_ >= 0) discard_older_copies(parts_.folder, previous_);
   return "";

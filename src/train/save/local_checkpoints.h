@@ -51,7 +51,7 @@ class LocalCheckpoints {
     LocalSlot& slot() { return slots[static_cast<size_t>(next)]; }
   };
   Kept reserve(int rank, int64_t bytes);
-  // What both directions have sent, by hash.
+  // Hashes of the states that both directions have sent.
   struct Exchanged {
     std::string own_hash;
     std::vector<std::string> held_hashes;

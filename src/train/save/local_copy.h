@@ -39,7 +39,7 @@ struct LocalCopy {
 // The copies in a folder that look whole; files that cannot be read are left out, and named in `problems`.
 std::vector<LocalCopy> list_local_copies(const std::filesystem::path& folder, std::vector<std::string>& problems);
 
-// What is wrong with it, after reading all of it; empty when it is whole.
+// The damage of a copy, after reading all of it; empty when it is whole.
 std::string damage_of(const LocalCopy& copy);
 
 // Into a Program with the same layout. UserError when the file has gone.

@@ -46,7 +46,7 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
   return {named};
 }
 
-// What the leader finds before anything is hashed.
+// Findings of the leader before any file is hashed.
 struct FirstLook {
   std::vector<std::string> damage;
   Manifest to_hash;
@@ -154,7 +154,7 @@ void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
                            "been trained on"});
 }
 
-// What one rank computes of a microbatch, and how ranks that work on one together add up, decides the bits.
+// The bits depend on one rank's part of a microbatch and on how ranks that share a microbatch add up.
 void compare_units(const ResumeRequest& request, const RunIdentity& saved) {
   if (!is_reproducible_on_meshes(request.run)) return;
   constexpr std::string_view kKeys[] = {"batch.microbatch", "mesh.tp", "mesh.cp", "mesh.context",

@@ -159,7 +159,7 @@ void refuse_other_model(const fs::path& directory, const ModelSpec& spec) {
                    .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }
 
-// What transformers' AutoTokenizer needs beside the tokenizer itself.
+// Content of tokenizer_config.json, which AutoTokenizer of transformers needs in addition to the tokenizer itself.
 std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) {
   bool sentencepiece = tokenizer.to_files().front().name == kSentencePieceFile;
   nlohmann::ordered_json json{{"tokenizer_class", sentencepiece ? "LlamaTokenizer" : "PreTrainedTokenizerFast"},
@@ -176,7 +176,7 @@ std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) 
 
 namespace {
 
-// What one rank writes for all: everything but the tensors.
+// One rank writes these files for all ranks: everything but the tensors.
 void write_descriptions(const fs::path& directory, const CheckpointContent& content) {
   ModelSpec spec = content.spec;
   const ModelFiles& files = content.files;

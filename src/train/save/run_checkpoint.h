@@ -57,8 +57,8 @@ struct CheckpointContent {
   ExpertFiles experts = ExpertFiles::as_listed;  // as the directory that the weights came from has them
 };
 
-// What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that
-// is the one in use.
+// Files that a checkpoint takes over from the directory that the weights came from; files of a tokenizer only where
+// that tokenizer is the one in use.
 ModelFiles files_to_keep(const std::filesystem::path& directory, const Tokenizer* tokenizer);
 
 // Called by all ranks together. What went wrong on any of them (the disk is full, a file cannot be written), the same
@@ -66,7 +66,7 @@ ModelFiles files_to_keep(const std::filesystem::path& directory, const Tokenizer
 std::string save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content,
                                 HostGroup& group);
 
-// What run_state.json holds. UserError where the text, which came from `file`, cannot be used.
+// Content of run_state.json. UserError where the text, which came from `file`, cannot be used.
 std::string run_state_json(const RunState& state);
 RunState parse_run_state(std::string_view text, const std::filesystem::path& file);
 

@@ -31,7 +31,7 @@ int64_t samples_between(const SequencesByStep& sequences, int64_t done, int64_t 
   return samples;
 }
 
-// What is known of a run's samples.
+// Samples of a run, as far as its checkpoints record them.
 struct KnownSamples {
   std::map<int64_t, int64_t> trained;   // after a step, skipped ones left out: the beginning, and the checkpoints left
   std::vector<SkippedSamples> skipped;  // of the run as it went: the latest checkpoint has all

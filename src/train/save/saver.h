@@ -59,7 +59,7 @@ class Saver {
   void rewound_to(const Checkpoint& checkpoint);  // from which finite steps were made; later ones are gone
   // The newest from which a finite step was made; step -1 when there is none.
   Checkpoint newest_confirmed();
-  // What a person should read, since the last call.
+  // Notes for the user since the last call.
   std::vector<std::string> take_notes();
 
  private:

@@ -1,5 +1,4 @@
-// What a plan takes for granted: the machine's figures, the efficiencies that were used, the software, each with its
-// source.
+// Assumptions of a plan: the machine's figures, the efficiencies that were used, the software, each with its source.
 #pragma once
 
 #include "cost/machine.h"

@@ -1,4 +1,4 @@
-// What shows a plan of the grid when a slider moves: the script of plan_explorer.h and its style.
+// The script of plan_explorer.h and its style: shows a plan of the grid when a slider moves.
 #pragma once
 
 #include <string_view>

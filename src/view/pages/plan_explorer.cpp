@@ -87,7 +87,7 @@ Json json_of_timeline(const Trace& trace) {
   return {{"end_s", blocks.end_s}, {"kinds", kinds}, {"rows", rows}, {"left_out", left_out.size()}};
 }
 
-// What the fullest device holds: stacked from below, one number where it does not change.
+// Memory of the fullest device: stacked from below, one number where it does not change.
 Json json_of_memory(const RunPlan& plan, const LoweredRun& lowered) {
   const RankClass& fullest = fullest_class(plan);
   auto at = static_cast<size_t>(&fullest - plan.classes.data());

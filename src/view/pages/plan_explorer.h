@@ -16,7 +16,7 @@ struct PointCommand {
   std::string before, behind;
 };
 
-// What stands before and behind the figures of the chosen plan, whose element has this id.
+// HTML before and after the figures of the chosen plan, whose element has this id.
 struct ExplorerHtml {
   std::string before, behind;
 };

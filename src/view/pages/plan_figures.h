@@ -17,7 +17,7 @@ std::vector<PageFigure> plan_figures(const RunPlan& plan);
 // Of a plan with a step: its parts, which add up to all of it.
 PageTable step_table(const RunPlan& plan);
 
-// What lies in the memory of the fullest device at its fullest moment.
+// Contents of the memory of the fullest device at its fullest moment.
 PageTable fullest_table(const RunPlan& plan);
 const RankClass& fullest_class(const RunPlan& plan);
 

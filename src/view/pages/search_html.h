@@ -1,5 +1,5 @@
-// What a search for layouts found as one HTML file: the best of them, all that were kept with where their time goes,
-// and the front of memory against time. Every figure is read from the SearchResult.
+// Results of a layout search as one HTML file: the best layouts, all layouts that were kept with their times by part,
+// and the Pareto front of memory and time. Every figure is read from the SearchResult.
 #pragma once
 
 #include <string>

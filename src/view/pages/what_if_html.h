@@ -1,5 +1,5 @@
-// What changes of a run when one thing is changed, as one HTML file: bars of speed and of cost, and a table. Every
-// figure is read from the WhatIf.
+// Effects on a run when one setting changes, as one HTML file: bars of speed and of cost, and a table. Every figure is
+// read from the WhatIf.
 #pragma once
 
 #include <string>

@@ -172,7 +172,7 @@ class View {
     this.range = null;
     this.afterZoom();
   }
-  // What is there is drawn with the next frame, however many turns of the wheel there were; finer points follow.
+  // Loaded points are drawn with the next frame, however many turns of the wheel there were; finer points follow.
   afterZoom() {
     this.draw();
     clearTimeout(this.zoomTimer);
@@ -220,7 +220,7 @@ class View {
       this.loadUnseen();
     }, {timeout: 500});  // a browser that draws nothing may have no idle moment at all
   }
-  // What was asked for and has not come or been drawn yet.
+  // Names of requests without an answer yet, and of drawing that is not done yet.
   unsettled() {
     const waits = {zoom: this.isMoving(), refresh: this.isRefreshing, frame: this.painter.frame};
     const charts = this.all().filter((chart) => chart.isLoading || !chart.wasLoaded)
@@ -245,7 +245,7 @@ class View {
     byId("status").textContent = text;
   }
 
-  // What the server makes of whole runs.
+  // Tables that the server computes from whole runs.
   drawTables() {
     clearTimeout(this.tablesTimer);
     this.tablesTimer = undefined;

@@ -19,7 +19,7 @@ class Chart {
     this.canvas = element("canvas", {tabIndex: 0});
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", label);
-    // What follows the pointer has a layer of its own: the curves stay as they are.
+    // Marks that follow the pointer have a layer of their own: the curves are not redrawn.
     this.layer = element("canvas", {className: "layer"});
     this.layer.setAttribute("aria-hidden", "true");
     const stack = element("div", {className: "stack"});

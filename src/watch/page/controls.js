@@ -1,4 +1,4 @@
-// What stands beside the charts: the list of runs, the table of events, the theme.
+// Parts of the page next to the charts: the list of runs, the table of events, the theme.
 function element(name, properties = {}) {
   return Object.assign(document.createElement(name), properties);
 }

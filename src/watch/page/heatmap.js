@@ -130,7 +130,7 @@ class HeatMap {
   }
 }
 
-// What the elements of a list are (docs/metrics.md).
+// Name for one element of a list (docs/metrics.md).
 function elementName(field) {
   if (field.endsWith("_by_rank")) return "rank";
   if (/expert|correction_bias/.test(field)) return "layer with experts";

@@ -6,7 +6,7 @@ class Painter {
   constructor() {
     this.waiting = new Set();
     this.perFrame = 8;
-    // What was done since the page was opened; tests and bench/watch_scale.py read it.
+    // Totals of drawing since the page was opened; tests and bench/watch_scale.py read them.
     this.work = globalThis.drawingWork = {frames: 0, charts: 0, points: 0, milliseconds: 0};
   }
 

@@ -9,7 +9,7 @@ class ThinnedPath {
     this.lift();
   }
 
-  // What follows is not connected with what came before.
+  // The next point is not connected with the previous ones.
   lift() {
     this.done();
     this.isDown = false;

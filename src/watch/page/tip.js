@@ -1,5 +1,5 @@
-// What a chart says beside the pointer: a row for each curve. Elements are kept and changed where something differs, and nothing is
-// measured, so that the pointer can move with every frame.
+// Tooltip of a chart next to the pointer: a row for each curve. Elements are kept and changed where something differs,
+// and nothing is measured, so that the pointer can move with every frame.
 class Tip {
   constructor() {
     this.box = element("div", {className: "tip", hidden: true});

@@ -143,7 +143,7 @@ int run(std::string_view name) {
 int main(int argc, char** argv) {
   if (argc != 2 || !sextant::kCases.contains(argv[1])) return 2;
   int code = sextant::run(argv[1]);
-  // What launchers send to the ranks that are still there when one has ended: it is too late to change how this one
+  // Launchers send this signal to the ranks that remain after one has ended. It is too late to change how this rank
   // ends.
   if (code == 0) std::raise(SIGTERM);
   return code;

@@ -1,5 +1,6 @@
-// What a Parquet file says of itself (github.com/apache/parquet-format, parquet.thrift), as far as one text column
-// needs it. Enters the file's bytes; leave places and kinds, held to the file's size. What is wrong is a StreamError.
+// Metadata of a Parquet file (github.com/apache/parquet-format, parquet.thrift), as far as one text column needs it.
+// The input is the file's bytes; the output is positions and types, checked against the file's size. An error is a
+// StreamError.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the steps of AdamW share, however its means are kept: the numbers of the step, and how a rounded weight is
+// Shared by the AdamW kernels for every format of the moments: the scalars of the step, and how a rounded weight is
 // stored.
 #pragma once
 

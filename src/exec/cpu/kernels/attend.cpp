@@ -10,7 +10,7 @@ namespace sextant::cpu {
 
 namespace {
 
-// What is known of each query's row so far.
+// Online-softmax state of each query's row.
 template <class T>
 struct Running {
   FirstKeys first_keys;

@@ -37,8 +37,8 @@ struct WeightDropout {
   }
 };
 
-// What an op's operands and attrs say of it, for all heads of this rank. `y` are rows of attention's output, which know
-// which heads of the model the rank has.
+// Dropout of an op, from its operands and attrs, for all heads of this rank. `y` holds rows of attention's output; its
+// placement gives the heads of the model that the rank has.
 class AttentionDropout {
  public:
   AttentionDropout(const Attrs& attrs, std::span<const Tensor> in, const Tensor& y) : y_(y), dim_(value_dim_of(attrs)) {

@@ -9,7 +9,7 @@ namespace sextant::cpu {
 
 namespace {
 
-// What one token adds to the sums: scores that add up to 1.
+// Contribution of one token to the sums: scores that add up to 1.
 template <class T>
 void shares_row(bool sigmoid, const T* logits, T* shares, int64_t n) {
   if (!sigmoid) return softmax_row(logits, shares, n);
@@ -88,7 +88,7 @@ void run_load_backward(const KernelCall& call) {
   });
 }
 
-// What counts·scores are multiplied by.
+// Factor of counts·scores: coefficient · experts / (sequences · tokens²).
 double balance_factor(const Attrs& attrs) {
   auto tokens = static_cast<double>(attrs.integer("tokens"));
   return attrs.real("coefficient") * static_cast<double>(attrs.integer("experts")) /

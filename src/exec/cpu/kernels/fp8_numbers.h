@@ -1,4 +1,4 @@
-// What kernels share that read and write fp8: the numbers of all codes, and the largest magnitude.
+// Shared by kernels that read and write fp8: the numbers of all codes, and the largest magnitude.
 #pragma once
 
 #include <array>

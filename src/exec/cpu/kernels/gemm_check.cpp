@@ -172,7 +172,7 @@ class CheckedProduct {
     return first.load();
   }
 
-  // What underflow may lose of a sum.
+  // Upper bound of the error of a sum due to underflow.
   double least() const {
     return static_cast<double>(gemm_.n * roundings(gemm_)) * static_cast<double>(std::numeric_limits<T>::min());
   }

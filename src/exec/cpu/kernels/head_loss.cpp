@@ -79,8 +79,9 @@ LogSumExp<T> lse_of(const KernelCall& call, size_t fixed_inputs) {
   return {call.in[fixed_inputs].as<T>(), groups, call.in[0].shape.rows()};
 }
 
-// What all three ops share: the chunks of tokens and their logits. `per_row(logits, vocabulary, row)` gives the row's
-// number, `per_chunk(begin, rows, logits, GEMMs)` sees the chunk's logits after that. Returns where the numbers are.
+// Loop over chunks of tokens and their logits, shared by all three ops. `per_row(logits, vocabulary, row)` returns the
+// row's number; `per_chunk(begin, rows, logits, GEMMs)` gets the chunk's logits after that. Returns the address of the
+// numbers.
 template <class T, class PerRow, class PerChunk>
 const double* for_chunks(const KernelCall& call, const PerRow& per_row, const PerChunk& per_chunk) {
   HeadLossSizes sizes(call.in[0].shape, call.in[1].shape);

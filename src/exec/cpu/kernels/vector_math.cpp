@@ -238,7 +238,7 @@ void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
   map<2, 1>({dy, x}, {dx}, n, GeluBackward());
 }
 
-// What a normal variable does with x: its density at x, and the chance that it is below x.
+// Standard normal distribution at x: its density, and the probability of a value below x.
 struct Normal {
   Vector density, below;
 };

@@ -1,5 +1,5 @@
-// What attention kernels must know of ALiBi, from the op's attrs and the rows of its output, which know which heads of
-// the model this rank has.
+// ALiBi parameters of attention kernels, from the op's attrs and the rows of its output, whose placement gives the
+// heads of the model that this rank has.
 #pragma once
 
 #include "base/error.h"

@@ -228,7 +228,7 @@ std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
     if (auto plans = ragged_plans(p.device.attention(), shape, Direction::forward))
       return std::make_unique<RaggedForward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
-  if (attention_goes_to_library(p.op.attrs, shape))
+  if (uses_library_attention(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().forward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, Direction::forward);
   return std::make_unique<OwnForward>();
@@ -240,7 +240,7 @@ std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
     if (auto plans = ragged_plans(p.device.attention(), shape, Direction::backward))
       return std::make_unique<RaggedBackward>(p.device.attention(), *plans, shape);
   shape.capacity = 0;
-  if (attention_goes_to_library(p.op.attrs, shape))
+  if (uses_library_attention(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().backward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, Direction::backward);
   return std::make_unique<OwnBackward>();

@@ -42,7 +42,8 @@ void* open_library() {
   return library;
 }
 
-// What cuDNN says is missing, without the pages about each of its engines that follow behind a ruler.
+// First line of a cuDNN error, which names the missing feature. Pages about each engine follow after a ruler and are
+// cut.
 std::string first_line(const std::string& message) {
   std::string line = message.substr(0, message.find('\n'));
   line.erase(line.find_last_not_of('_') + 1);
@@ -65,11 +66,12 @@ struct Packed {
   int64_t heads, dim, width;
 };
 
-// What is attended to by itself: a sequence, or a document of a ragged batch, which is no longer than one.
+// Batch entries attend only to themselves: sequences, or documents of a ragged batch. A document is no longer than a
+// sequence.
 int64_t batch_of(const AttentionShape& shape) {
   return shape.capacity > 0 ? shape.capacity : shape.batch;
 }
-// Its longest, in whole tiles where lengths are told besides.
+// Length of the longest entry, rounded up to whole tiles for a ragged batch, where the lengths are passed separately.
 int64_t length_of(const AttentionShape& shape) {
   return shape.capacity > 0 ? round_up(shape.longest, kTile) : shape.length;
 }
@@ -232,7 +234,7 @@ struct GraphWriter {
 
 using Pointers = std::unordered_map<int64_t, void*>;
 
-// What a plan for a ragged batch reads and writes besides.
+// Adds the tensors that only a plan for a ragged batch reads and writes.
 void add_documents(const cuda::DocumentBatch& documents, size_t part, Pointers& pointers) {
   using cuda::DocumentRows;
   auto offsets = [&](Operand operand, DocumentRows rows) {

@@ -50,7 +50,7 @@ const int32_t* ring_begins(std::span<const Tensor> in) {
   return nullptr;
 }
 
-// What one pair of pieces is for the kernels: rows of packed queries, and of keys beside their values.
+// Describes one pair of pieces to the kernels: rows of packed queries, and rows of keys next to their values.
 void fill_block(AttentionBlock& block, const PiecePair& pair, const CudaCall& call, const Tensor& qkv,
                 const Tensor& kv) {
   const Attrs& attrs = call.attrs;

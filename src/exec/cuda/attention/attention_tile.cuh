@@ -117,7 +117,7 @@ __device__ inline float alibi_slope(const AttentionBlock& block, int64_t head) {
 // Whether a kernel leaves out weights: those that do not are compiled by themselves, for the registers that it takes.
 enum class Dropping : uint8_t { no, yes };
 
-// What the weight of a query and a key is multiplied by after the softmax.
+// Factor of the weight of a query and a key after the softmax; 0 for a dropped weight.
 template <Dropping kDropping>
 __device__ float dropout_factor(const AttentionBlock& block, int64_t b, int64_t head, int64_t row, int64_t key) {
   if constexpr (kDropping == Dropping::no) return 1;

@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(kDocumentThreads)
   }
 }
 
-// What a block of threads knows of all sequences: the part of documents of each length, how many each part has in all,
-// and how many of them stand before its own sequence.
+// Division of all sequences, as one thread block needs it: the part for documents of each length class, the number of
+// documents in each part, and how many of them precede the block's own sequence.
 struct Division {
   int part_of[kDocumentLengths];
   int64_t filled[kDocumentParts], before[kDocumentParts];
@@ -89,7 +89,7 @@ __device__ inline void place(const DocumentBatch& batch, int part, int64_t docum
   for (size_t rows = 0; rows < kDocumentRows; ++rows) batch.offsets[part][rows][document] = first * batch.widths[rows];
 }
 
-// What is left of each part is empty.
+// Fills the rest of each part with empty documents.
 __device__ void place_rest(const DocumentBatch& batch, const Division& division) {
   const int64_t positions = batch.batch * batch.length;
   for (int part = 0; part < static_cast<int>(kDocumentParts); ++part) {

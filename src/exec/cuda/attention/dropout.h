@@ -1,5 +1,5 @@
-// What attention kernels must know of dropout, from the op's attrs and operands. `y` are rows of attention's output,
-// which know which heads of the model this rank has.
+// Dropout parameters of attention kernels, from the op's attrs and operands. `y` holds rows of attention's output; its
+// placement gives the heads of the model that this rank has.
 #pragma once
 
 #include "base/error.h"

@@ -6,7 +6,7 @@ namespace sextant::cuda {
 
 namespace {
 
-// What is known of the rows of a thread so far. `sum` is the thread's own part of the row's sum.
+// Online-softmax state of the rows of a thread. `sum` is the thread's own part of the row's sum.
 template <int kR>
 struct Running {
   float maximum[kR], sum[kR];
@@ -149,7 +149,7 @@ void launch_forward(const AttentionForward& block, cudaStream_t stream) {
                {ceil_div(block.queries, kQ), block.heads, block.batch, floats, stream});
 }
 
-// What is known of a thread's two rows so far, in a tile on tensor cores.
+// Online-softmax state of a thread's two rows, in a tile on tensor cores.
 struct CoreRunning {
   float maximum[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   int64_t begin[2], own[2];  // the first key a row sees, and the last

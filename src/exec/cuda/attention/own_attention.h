@@ -33,7 +33,7 @@ struct BlockDropout {
   int64_t query_0 = 0, key_0 = 0;  // positions of query 0 and key 0; further ones as AttentionBlock has them
 };
 
-// What enters both directions. Query head h reads key head h·kv_heads/heads.
+// Parameters that forward and backward share. Query head h reads key head h·kv_heads/heads.
 struct AttentionBlock {
   DType dtype = DType::f32;
   int64_t batch = 0, heads = 0, kv_heads = 0;

@@ -30,7 +30,8 @@ enum class GemmEpilogue : uint8_t {
   row_sums,       // bias = the sums over A's columns, which are added up anyway: of op(A), one f32 per row of C
 };
 
-// What the numbers of fp8 operands are multiplied by. Such operands lie along k: A as is, B transposed.
+// Scales that the numbers of fp8 operands are multiplied by. fp8 operands are contiguous along k: A as is, B
+// transposed.
 enum class GemmScales : uint8_t {
   none,
   tensors,           // one f32 for each operand

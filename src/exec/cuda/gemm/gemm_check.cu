@@ -96,7 +96,8 @@ void for_operand_type(DType dtype, const Body& body) {
   }
 }
 
-// What every number of a line (or column) is multiplied by; without squares these count once.
+// Factors of the numbers of a line (or column), and of their squares; when `squares` is null, the factor of a square is
+// 1.
 struct Weights {
   const double* sums;
   const double* squares;
@@ -281,7 +282,7 @@ __global__ void __launch_bounds__(kCheckThreads) find_suspects(const __grid_cons
   }
 }
 
-// What a number of c is, and the sum of its terms' magnitudes.
+// An element of c computed in f64, and the sum of the magnitudes of its terms.
 struct JudgedSum {
   double exact, size;
 };

@@ -66,8 +66,8 @@ int64_t bytes_of(const Tensor& tensor) {
   return tensor.count() * size_of(tensor.dtype);
 }
 
-// What three ops share that are a GEMM with more in its epilogue: it may be done there, or by a kernel behind a
-// plain GEMM, whichever is faster for the shape.
+// Base class of three ops that are a GEMM with an epilogue. The epilogue is fused, or a kernel after a plain GEMM does
+// it, whichever is faster for the shape.
 class GemmWithEpilogue : public PreparedCudaKernel {
  public:
   GemmWithEpilogue(const CudaPreparation& p, const GemmShape& plain, GemmEpilogue epilogue, int64_t bytes_more)

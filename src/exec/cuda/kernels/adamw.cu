@@ -26,7 +26,7 @@ struct NoWords {
   __device__ void add_written(const Stored&...) {}
 };
 
-// What a thread has read and written of p, m, v and low.
+// Word sums of the p, m, v and low that a thread has read and written.
 struct StateWords {
   WordSum read[kSummedOutputs] = {}, written[kSummedOutputs] = {};
 
@@ -85,7 +85,7 @@ struct SummedParameter : Parameter {
 
 using SummedList = TensorList<SummedParameter, 48>;
 
-// What one step has in common for all parameters, found once on the device.
+// AdamwStep holds the scalars of one step. They are the same for all parameters and are computed once, on the device.
 static_assert(sizeof(AdamwStep) == kAdamWStepBytes);
 
 __global__ void find_step(AdamwInputs inputs, AdamwStep* step) {
@@ -158,7 +158,7 @@ Parameter parameter_of(const CudaCall& call) {
           .weight_decay = call.attrs.real("weight_decay")};
 }
 
-// What kernels for parameters are compiled for: gradients are f32, or as narrow as their weight.
+// Types that the parameter kernels are compiled for: gradients are f32, or as narrow as their weight.
 struct UpdateTypes {
   DType weight, gradient;
   bool operator==(const UpdateTypes&) const = default;

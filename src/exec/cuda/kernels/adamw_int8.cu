@@ -39,7 +39,7 @@ __device__ inline float largest_of_warp(float x) {
   return x;
 }
 
-// What a lane holds of the block that begins at element `first`.
+// Updates the elements of block `index` that one lane holds. The block begins at element `first`.
 template <class T, class G>
 __device__ void step_block(const Weights<T, G>& weights, const RoundingPlaces& places, const AdamwRule& rule,
                            int32_t step, const float* signs, const float* squares, int64_t index) {

@@ -1,4 +1,4 @@
-// What the steps of AdamW share, however its means are kept: the numbers of a step, read on the device, and the rule.
+// Shared by the AdamW kernels for every format of the moments: the scalars of a step, read on the device, and the rule.
 #pragma once
 
 // Every operation is written with its rounding, in the order of the CPU's kernel (exec/cpu/kernels/vector_math.cpp), so

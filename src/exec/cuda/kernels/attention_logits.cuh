@@ -1,5 +1,5 @@
-// What kernels that find the largest attention logit share: which keys a query sees, what is added to a product, and
-// how the largest of all is kept.
+// Shared by the kernels that find the largest attention logit: the keys that a query sees, the bias that is added to a
+// product, and the encoding of the maximum.
 #pragma once
 
 #include <cuda_bf16.h>

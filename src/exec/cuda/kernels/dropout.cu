@@ -22,7 +22,7 @@ struct Drop {
 
   __device__ float kept(uint32_t word) const { return word >= threshold ? factor : 0; }
 
-  // What is padding stays as it is.
+  // Padding is not changed: its factor is 1.
   __device__ float factor_at(uint64_t key, int64_t position, int64_t column) const {
     return column < 0 ? 1 : kept(dropout_word(key, site_and_head, position, column));
   }

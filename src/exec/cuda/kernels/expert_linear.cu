@@ -14,7 +14,7 @@ namespace {
 
 enum class Rows : uint8_t { tokens, slots };
 
-// What a block works on: rows of one expert. Blocks behind the last tile have none.
+// Work of a thread block: rows of one expert. Blocks after the last tile have none.
 struct GroupTile {
   int expert;
   int64_t first, count;  // in the order of slots
@@ -250,7 +250,7 @@ SlotExperts slot_experts(const CudaCall& call, int64_t expert_count) {
   return experts;
 }
 
-// What stands behind the order of slots in the workspace.
+// Order of slots at the start of the workspace; `behind` is the workspace after it.
 struct OrderInWorkspace {
   SlotOrder order;
   std::byte* behind;

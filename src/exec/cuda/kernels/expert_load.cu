@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kLoadThreads = 256, kLoadWarps = kLoadThreads / 32;
 
-// What turns a logit into the token's share: softmax, or sigmoid divided by the sum of all.
+// Maps a logit to the token's share: softmax, or sigmoid divided by the sum of all.
 struct ShareOf {
   bool sigmoid;
   SoftmaxOf softmax;

@@ -68,7 +68,7 @@ template <class G>
 void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& gradient, Bf16* gathered,
                              cudaStream_t stream);
 
-// What a thread of tensor cores has of a row: two neighbouring columns.
+// Writes a thread's elements of one row of a tensor-core result: two neighbouring columns.
 __device__ inline void write_pair(float* to, float2 pair, bool add) {
   auto* at = reinterpret_cast<float2*>(to);
   if (add) {

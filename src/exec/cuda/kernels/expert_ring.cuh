@@ -1,5 +1,5 @@
-// What the products of experts on Hopper share: a ring of tiles in shared memory that one warpgroup fills and two
-// multiply, 128×256 of a result at a time and 64 of the sum per stage, over and over until all tiles are done.
+// Shared by the expert GEMMs on Hopper: a ring of tiles in shared memory. One warpgroup fills the ring and two
+// multiply, 128×256 of a result at a time and 64 of the sum per stage, until all tiles are done.
 #pragma once
 
 #include "exec/cuda/kernels/expert_products.h"

@@ -60,7 +60,7 @@ __device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensor
     const Bf16* from[kRowsOfThread];
 #pragma unroll
     for (int i = 0; i < kRowsOfThread; ++i) {
-      // What the rows behind the last one become is not written.
+      // Rows after the last one read the last one; their results are not written.
       int row = min(first_row + i * kRowsAtOnce, rows.count - 1);
       from[i] = x.a + x.a_rows.of(x.order, rows.first + row) * depth + piece * 8;
     }

@@ -17,7 +17,7 @@ __device__ inline float sigmoid_of(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
 
-// What turns logits into softmax: exp(x − top)·inverse.
+// Maps a logit to its softmax: exp(x − top)·inverse.
 struct SoftmaxOf {
   float top, inverse;
   __device__ float operator()(float logit) const { return expf(logit - top) * inverse; }

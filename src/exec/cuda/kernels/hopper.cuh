@@ -86,7 +86,7 @@ __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kOnTheirWay) : "memory");
 }
 
-// What this thread wrote to shared memory is seen by products from here on.
+// Makes this thread's writes to shared memory visible to the GEMM instructions (wgmma) that follow.
 __device__ inline void publish_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -8,11 +8,11 @@
 
 namespace sextant::cuda {
 
-// What lies beside a weight of type T and makes it whole.
+// Type of the numbers that complete a weight of type T to f32: the f32 master of f16, the low 16 bits of bf16.
 template <class T>
 using Beside = std::conditional_t<std::is_same_v<T, __half>, float, uint16_t>;
 
-// That of element `at`; null where there is nothing.
+// Address of the number for element `at`; null where none is stored.
 template <class T>
 __device__ inline Beside<T>* beside_at(void* low, int64_t at) {
   return low ? static_cast<Beside<T>*>(low) + at : nullptr;

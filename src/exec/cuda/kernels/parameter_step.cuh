@@ -66,7 +66,7 @@ void step_parameter(const CudaCall& call, const StepTensors<kStates>& tensors, c
                 [&]<class T>() { step_kernel<T><<<blocks, kStepThreads, 0, call.stream>>>(tensors, rule); });
 }
 
-// What lies beside the weight, where the op has it as its last output.
+// Numbers that complete the weight to f32 (parameter.cuh), if the op has them as its last output; otherwise null.
 inline void* low_of(const CudaCall& call, size_t output) {
   return call.out.size() > output ? call.out[output].data : nullptr;
 }

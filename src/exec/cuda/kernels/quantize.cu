@@ -10,7 +10,7 @@ namespace sextant::cuda {
 
 namespace {
 
-// What shares a scale.
+// Elements that share a scale: the whole value, 128 elements along a row, or 128 × 128 elements.
 enum class Scaled : uint8_t { whole, tiles, blocks };
 
 // A value as its sequences of rows, and where its codes go.

@@ -42,7 +42,7 @@ struct HopView {
   std::vector<Box> boxes(const Coordinate& from, const Coordinate& to) const {
     return common_boxes(in.shape, mesh, {in.layout, from}, {out.layout, to});
   }
-  // What a rank's input and a rank's output have in common.
+  // Runs of elements that are both in the input of one rank and in the output of another (or the same) rank.
   std::vector<cpu::Run> runs(const Coordinate& from, const Coordinate& to) const {
     return cpu::runs_between(boxes(from, to), in.local, out.local, element());
   }

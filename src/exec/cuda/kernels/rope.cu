@@ -135,7 +135,7 @@ void launch(const CudaCall& call) {
   const int64_t front = call.attrs.integer_or("rotary_dim", heads.dim), half = front / 2;
   int turned = static_cast<int>(heads.q + heads.kv);
   bool in_place = call.in[0].data == call.out[0].data;
-  // What does not turn of a head is brought over with all the rest.
+  // The elements of a head that RoPE does not rotate are copied together with the whole tensor.
   bool part = front < heads.dim || heads.value_dim != heads.dim;
   if (part && !in_place)
     check_cuda(cudaMemcpyAsync(call.out[0].data, call.in[0].data,

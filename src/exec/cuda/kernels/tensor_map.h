@@ -1,4 +1,4 @@
-// What the bulk copies of Hopper must know of matrices in device memory (hopper.cuh).
+// Descriptors of matrices in device memory for the bulk copies of Hopper (hopper.cuh).
 #pragma once
 
 #include <cuda.h>

@@ -66,7 +66,7 @@ template <class T, int V>
 __global__ void __launch_bounds__(kSlotThreads) weighted_gradients(WeightedGradient<T> g) {
   const int64_t row = blockIdx.x, at = row * 2 * g.width, slot = g.slot(row);
   const float weight = g.weights[slot];
-  // What gate and up are multiplied by in front of their product, and this behind it.
+  // Factors: `inside` multiplies gate and up before their product, `outside` multiplies the product.
   const float inside = g.on == WeightOn::input ? weight : 1.0f, outside = g.on == WeightOn::input ? 1.0f : weight;
   float sum = 0;
   for (int64_t column = static_cast<int64_t>(threadIdx.x) * V; column < g.width; column += kSlotThreads * V) {

@@ -1,5 +1,5 @@
-// What this GPU reaches at best, measured in a fraction of a second: a large bf16 GEMM, and a copy that no cache
-// holds.
+// Peak rates of this GPU, measured in a fraction of a second: a large bf16 GEMM, and a copy that is too large for the
+// caches.
 #pragma once
 
 #include "exec/cuda/runtime/device.h"

@@ -1,4 +1,4 @@
-// What the sensors of one GPU say, through the driver's management library. Nothing where it is missing.
+// Sensor readings of one GPU, from the driver's management library. Empty where the library is missing.
 #pragma once
 
 #include <string>

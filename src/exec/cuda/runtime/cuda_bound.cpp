@@ -44,7 +44,7 @@ struct BoundOp {
   std::byte* check_scratch = nullptr;  // null: its products are never checked
 };
 
-// What decides the work that a region's launches do, beside the region itself.
+// Key of the work that a region's launches do, together with the region itself.
 struct Variant {
   int slot = 0;  // which addresses its operands have
   SumState sum = SumState::running;
@@ -70,7 +70,7 @@ struct BoundRegion {
   bool capturable = true;
 };
 
-// What decides the work of a unit: of each part its region, -1 where there is none, and its variant.
+// Key of the work of a unit: of each part its region, -1 where there is none, and its variant.
 struct PartKey {
   int32_t region = -1;
   Variant variant;
@@ -258,7 +258,7 @@ class CudaBound final : public Bound {
   }
 
  private:
-  // What the host learns of work that the device has done: that of the host in between, and comparisons.
+  // Throws the errors of work that the device has completed: of host ops in between, and of checksum comparisons.
   void rethrow() const {
     failure_.rethrow();
     states_.rethrow(rank_, wires_ ? wires_->transport().here() : "");
@@ -352,7 +352,7 @@ class CudaBound final : public Bound {
     if (op.ran) check_cuda(cudaStreamWaitEvent(stream_, op.done), op.op->path);
   }
 
-  // What is asked of the op's products in this step; empty: nothing.
+  // Check or bit flip that this step requests for the op's GEMMs; empty: neither.
   std::optional<DeviceGemmCheck> check_of(int32_t number) {
     if (checks().gemms <= 0 && !checks().flips_gemm) return {};
     const BoundOp& op = ops_[static_cast<size_t>(number)];

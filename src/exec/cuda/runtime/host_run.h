@@ -12,8 +12,8 @@
 
 namespace sextant {
 
-// What an op of the host has thrown (a disk that fails), until the rank's own thread asks: nothing may be thrown into
-// the driver.
+// First exception of an op on the host (a failed disk), kept until the rank's own thread asks for it: nothing may be
+// thrown into the driver.
 class HostFailure {
  public:
   bool happened() const { return happened_.load(std::memory_order_acquire); }

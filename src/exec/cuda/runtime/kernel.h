@@ -1,6 +1,6 @@
-// What a CUDA kernel is: a function that puts work on a stream. A kernel file bears its op file's name and defines one
+// A CUDA kernel is a function that puts work on a stream. A kernel file has the name of its op file and defines one
 // CudaKernel per op in it; a missing one is a link error. The scratch that kernels need, and which of them are launched
-// together, stands in targets/cuda.
+// together, are declared in targets/cuda.
 //
 // Launching neither allocates, waits nor copies to or from the host, so that a region of a Program can be captured as a
 // CUDA graph once and replayed: everything that changes between steps is read from device memory. Activations and
@@ -40,8 +40,7 @@ struct CudaCall {
   bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }
 };
 
-// What an op that must be made ready knows, when it is bound: its operands at their addresses (slots may move them
-// later).
+// Inputs for preparing an op when it is bound: its operands at their addresses (slots may change the addresses later).
 struct CudaPreparation {
   const Op& op;
   const Program& program;

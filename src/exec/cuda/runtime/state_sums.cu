@@ -13,7 +13,7 @@ constexpr int kThreads = 256;
 constexpr int kRounds = 16;
 constexpr int64_t kBlockBytes = int64_t{kThreads} * 16 * kRounds;
 
-// What a list holds is a kernel's parameter, of at most 4 KiB.
+// The list is passed as a kernel parameter, which has at most 4 KiB.
 using StateList = cuda::TensorList<DeviceState, 128>;
 
 __device__ inline unsigned long long words_of(const uint4& part) {

@@ -52,7 +52,8 @@ class PinnedMemory {
   int64_t bytes_ = 0;
 };
 
-// What the staged ops of one lane share: they run one after the other, on one stream and one thread at a time.
+// Resources that the staged ops of one lane share: they run one after the other, on one stream and one thread at a
+// time.
 struct HostLane {
   Wire wire;
   PinnedMemory staging = {};
