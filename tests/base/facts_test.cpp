@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "base/checked_sources.h"
 #include "base/files.h"
-#include "checkout.h"
 #include "mesh/axis.h"
 
 namespace sextant {
@@ -52,18 +52,9 @@ const std::vector<Rule>& rules() {
   return all;
 }
 
-std::vector<fs::path> sources() {
-  std::vector<fs::path> files;
-  for (const char* folder : {"src", "app"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(checkout::kSources) / folder))
-      if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
-        files.push_back(entry.path());
-  return files;
-}
-
 TEST(Facts, NobodyComparesNamesOfOpsOrBeginningsOfPaths) {
   int files = 0;
-  for (const fs::path& file : sources()) {
+  for (const fs::path& file : checked_sources()) {
     ++files;
     std::string text = read_file(file);
     for (const Rule& rule : rules()) {
@@ -90,7 +81,7 @@ std::string named_axis(std::string_view text) {
 
 // Axes have their names in mesh/axis.h and their keys in config/mesh_axes.h; examples of ops stand for any mesh.
 TEST(Facts, NobodyElseNamesAnAxis) {
-  for (const fs::path& file : sources()) {
+  for (const fs::path& file : checked_sources()) {
     std::string path = file.generic_string();
     bool table = path.ends_with("/src/mesh/axis.h") || path.ends_with("/src/config/mesh_axes.h");
     if (table || path.find("/src/ops/") != std::string::npos) continue;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/checked_sources.h"
 #include "base/files.h"
-#include "checkout.h"
 
 namespace sextant {
 namespace {
@@ -55,18 +55,9 @@ void for_each_name(std::string_view text, const Visit& visit) {
   }
 }
 
-std::vector<fs::path> sources() {
-  std::vector<fs::path> files;
-  for (const char* folder : {"src", "app"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(checkout::kSources) / folder))
-      if (const std::string kind = entry.path().extension(); kind == ".h" || kind == ".cpp" || kind == ".cu")
-        files.push_back(entry.path());
-  return files;
-}
-
 TEST(PlainWords, NamesAreOfTheField) {
   size_t names = 0;
-  for (const fs::path& file : sources())
+  for (const fs::path& file : checked_sources())
     for_each_name(read_file(file), [&](std::string_view name) {
       ++names;
       for (const BannedName& banned : kBannedNames)
@@ -78,7 +69,7 @@ TEST(PlainWords, NamesAreOfTheField) {
 
 // A comment gives a reason, a unit, a bound or a formula, and names what it is about.
 TEST(PlainWords, CommentsDoNotBeginWithWhat) {
-  for (const fs::path& file : sources()) {
+  for (const fs::path& file : checked_sources()) {
     const std::string text = read_file(file);
     for (size_t at = text.find("// What "); at != text.npos; at = text.find("// What ", at + 1))
       ADD_FAILURE() << file << ": " << text.substr(at, text.find('\n', at) - at);

@@ -1,0 +1,23 @@
+// The sources of the program, for tests of how they are written.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "checkout.h"
+
+namespace sextant {
+
+inline std::vector<std::filesystem::path> checked_sources() {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  for (const char* folder : {"src", "app"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(checkout::kSources) / folder))
+      if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
+        files.push_back(entry.path());
+  return files;
+}
+
+}  // namespace sextant
