@@ -140,21 +140,21 @@ class Session {
 
 ExecutorMaker executor_maker(const BenchOptions& o) {
   RunConfig run;
-  run.device = o.device;
+  run.device = device_named(o.device);
   run.places["device"] = "--device";
   return executors_for(run);
 }
 
 Target target_of(const BenchOptions& o) {
   RunConfig run;
-  run.device = o.device;
+  run.device = device_named(o.device);
   run.train.threads = threads_of(o);
   return target_for(run, 1);
 }
 
 // The lowered Programs of a config, for the device and threads that the options name.
 LoweredRun lowered_of(RunConfig& run, const BenchOptions& options) {
-  run.device = options.device;
+  run.device = device_named(options.device);
   run.train.threads = threads_of(options);
   ModelSpec spec = resolve_spec(run);
   return lower_run(run, spec, target_for(run, run_shape(run, spec).mesh.world_size()));

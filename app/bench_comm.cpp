@@ -62,7 +62,7 @@ std::optional<std::string> gpu_for(const std::string& device) {
 
 std::unique_ptr<Executor> executor_on_gpu(const CommWorld& world) {
   RunConfig run;
-  run.device = "cuda";
+  run.device = DeviceChoice::cuda;
   run.places["device"] = "--device";
   return executors_for(run)({world.rank(), world.transport()}, 1);
 }

@@ -52,7 +52,7 @@ void tokenize_verb(const TokenizeArguments& a) {
   TokenFormat format = a.format == "megatron"
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
-  TextOptions text{.text_key = a.text_key, .on_error = on_error_from_name(a.on_error)};
+  TextOptions text{.text_key = a.text_key, .on_error = *value_of_word<OnError>(a.on_error)};
   report_hidden_files(a.inputs, a.verbosity);
   StopRequest stop;
   SkippedRecords skipped;

@@ -14,7 +14,7 @@ namespace {
 
 #ifdef SEXTANT_CUDA
 bool wants_cuda(const RunConfig& run) {
-  return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty());
+  return run.device == DeviceChoice::cuda || (run.device == DeviceChoice::automatic && !cuda_devices().devices.empty());
 }
 
 // Before data is read and memory taken: is there a GPU at all?
@@ -27,11 +27,11 @@ void require_device(const RunConfig& run) {
 }
 #else
 bool wants_cuda(const RunConfig& run) {
-  return run.device == "cuda";
+  return run.device == DeviceChoice::cuda;
 }
 
 void refuse_cuda(const RunConfig& run) {
-  if (run.device == "cuda")
+  if (run.device == DeviceChoice::cuda)
     throw UserError({.place = run.place_of("device"),
                      .got = "this program was built without its CUDA parts",
                      .expected = "\"cpu\" or \"auto\"",
@@ -54,13 +54,19 @@ MakeExecutor executors_for(const RunConfig& run) {
   return [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
 }
 
-std::string device_of_auto() {
-  return wants_cuda(RunConfig{}) ? "cuda" : "cpu";
+DeviceChoice device_of_auto() {
+  return wants_cuda(RunConfig{}) ? DeviceChoice::cuda : DeviceChoice::cpu;
+}
+
+DeviceChoice device_named(std::string_view word) {
+  std::optional<DeviceChoice> device = value_of_word<DeviceChoice>(word);
+  BUG_IF(!device, "no device {}", word);
+  return *device;
 }
 
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {
   RunConfig run;
-  run.device = device;
+  run.device = device_named(device);
   run.places["device"] = "--device";
   return executors_for(run)({}, threads);
 }

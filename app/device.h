@@ -9,8 +9,11 @@ namespace sextant {
 
 MakeExecutor executors_for(const RunConfig& run);
 
-// The device that device=auto selects on this machine: "cpu" or "cuda".
-std::string device_of_auto();
+// The device that device=auto selects on this machine.
+DeviceChoice device_of_auto();
+
+// Of an option --device, whose words the command line has checked.
+DeviceChoice device_named(std::string_view word);
 
 // One executor, for verbs without a config. `device` is auto, cpu or cuda.
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads);

@@ -35,7 +35,7 @@ int ranks_here([[maybe_unused]] const std::string& device) {
 // Bits are compared, so they must repeat.
 std::unique_ptr<Executor> repeatable_executor(const std::string& device, const RankContext& context, int threads) {
   RunConfig run;
-  run.device = device;
+  run.device = device_named(device);
   run.places["device"] = "--device";
   run.train.deterministic = true;
   return executors_for(run)(context, threads);

@@ -25,14 +25,14 @@ namespace {
 RunConfig config_of_range_test(RunConfig run, const RateRamp& ramp) {
   run.train.steps = ramp.steps;
   run.train.eval_every = 0;
-  run.train.spike.action = "none";
-  run.optimizer.schedule = "constant";
+  run.train.spike.action = SpikeAction::none;
+  run.optimizer.schedule = LrSchedule::constant;
   run.optimizer.lr = ramp.high;
   run.optimizer.min_lr = 0;
   run.optimizer.warmup = run.optimizer.decay = 0;
   run.checkpoint.every = 0;
   run.checkpoint.at_end = false;
-  run.checkpoint.resume = "never";
+  run.checkpoint.resume = ResumeChoice::from_text("never");
   return run;
 }
 

@@ -67,7 +67,7 @@ void launch_verb(const LaunchArguments& a) {
                         .world_size = count_of("mesh", ranks_of(run.mesh)),
                         .ranks_per_node = count_of("--ranks-per-node", a.ranks_per_node),
                         .gpus_per_rank = count_of("--gpus-per-rank", a.gpus_per_rank),
-                        .needs_gpus = run.device == "cuda",
+                        .needs_gpus = run.device == DeviceChoice::cuda,
                         .cpus_per_rank = count_of("--cpus-per-rank", a.cpus_per_rank),
                         .srun_mpi = a.srun_mpi,
                         .binary = a.binary,

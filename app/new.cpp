@@ -44,7 +44,7 @@ void new_verb(const NewArguments& a) {
   Proposal proposal = propose_config({.text = a.text,
                                       .model = a.model,
                                       .preset = a.preset,
-                                      .device = device_of_auto(),
+                                      .device = std::string(word_of(device_of_auto())),
                                       .room = *room,
                                       .minutes = a.minutes,
                                       .step_seconds = timed_step,

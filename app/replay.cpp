@@ -40,8 +40,9 @@ Json step_json(const StepMetrics& m) {
 }
 
 double rounding_of(const RunConfig& run) {
-  bool narrow = run.train.precision != "f32" && !(run.train.precision == "auto" && run.device == "cpu");
-  return narrow && (run.train.precision != "auto" || device_of_auto() != "cpu") ? kNarrowRounding : kF32Rounding;
+  bool on_cpu = (run.device == DeviceChoice::automatic ? device_of_auto() : run.device) == DeviceChoice::cpu;
+  bool wide = run.train.precision == Precision::f32 || (run.train.precision == Precision::automatic && on_cpu);
+  return wide ? kF32Rounding : kNarrowRounding;
 }
 
 std::string layer_text(const ObservedOutput& output) {
@@ -284,7 +285,7 @@ void replay_verb(const ReplayArguments& a) {
   constexpr int kExecutions = 2;  // that they agree says that this machine can be trusted
   ReplayPlan plan = plan_replay(a.run, a.step, a.overrides);
   bool wide = a.precision == "f64";
-  if (wide) plan.run.train.precision = "auto";
+  if (wide) plan.run.train.precision = Precision::automatic;
   std::vector<std::string> others = a.overrides;
   others.insert(others.end(), a.against.begin(), a.against.end());
   std::optional<ReplayPlan> other;

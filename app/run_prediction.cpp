@@ -33,7 +33,7 @@ using PlanJson = nlohmann::ordered_json;
 constexpr int64_t kStepsWorthAnOffer = 100;
 
 bool runs_on_cuda(const RunConfig& run) {
-  return (run.device == "auto" ? device_of_auto() : run.device) == "cuda";
+  return (run.device == DeviceChoice::automatic ? device_of_auto() : run.device) == DeviceChoice::cuda;
 }
 
 // The measured file of this machine; without one, for a GPU, the known machine with that GPU.

@@ -47,8 +47,8 @@ fs::path config_of_resumed(const RunConfig& run, const fs::path& out) {
   std::error_code none;
   if (fs::path file = out / kName; fs::exists(file, none)) return file;
   fs::path file = out / kName;
-  if (run.checkpoint.resume != "auto") {
-    file = fs::weakly_canonical(find_model_directory(run.checkpoint.resume)).parent_path() / kName;
+  if (!run.checkpoint.resume.path().empty()) {
+    file = fs::weakly_canonical(find_model_directory(run.checkpoint.resume.path())).parent_path() / kName;
     if (fs::exists(file, none)) return file;
   }
   throw UserError({.place = "--minutes",

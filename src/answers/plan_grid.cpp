@@ -163,7 +163,8 @@ class Grid {
     // Tensor parallelism beyond a node is nothing that people run.
     doubled_and_halved(&MeshSection::tp, request_.machine ? request_.machine->devices_per_node : run.mesh.tp * 2);
     doubled_and_halved(&MeshSection::pp, request_.spec.layers);
-    add("train.recompute", run.train.recompute == "full" ? "selective" : "full");
+    add("train.recompute", std::string(word_of(run.train.recompute == RecomputeMode::full ? RecomputeMode::selective
+                                                                                          : RecomputeMode::full)));
     return layouts;
   }
 

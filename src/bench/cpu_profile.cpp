@@ -33,17 +33,17 @@ enum class Along : uint8_t { alone, data, tensor, shards, experts };
 RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   RunConfig run;
   run.name = "profile";
-  run.model.architecture = size.architecture;
-  run.model.layers = 2;
-  run.model.hidden = size.hidden;
-  run.model.heads = size.heads;
-  run.model.kv_heads = size.kv_heads;
-  run.model.vocab = size.vocab;
-  run.model.max_seq = size.seq;
+  run.model.set<&ModelSpec::architecture>(size.architecture);
+  run.model.set<&ModelSpec::layers>(2);
+  run.model.set<&ModelSpec::hidden>(size.hidden);
+  run.model.set<&ModelSpec::heads>(size.heads);
+  run.model.set<&ModelSpec::kv_heads>(size.kv_heads);
+  run.model.set<&ModelSpec::vocab>(size.vocab);
+  run.model.set<&ModelSpec::max_seq>(size.seq);
   if (size.experts > 0) {
-    run.model.ffn = 2 * size.hidden;
-    run.model.experts.count = size.experts;
-    run.model.experts.per_token = 2;
+    run.model.set<&ModelSpec::ffn>(2 * size.hidden);
+    run.model.set<&ExpertsSpec::count>(size.experts);
+    run.model.set<&ExpertsSpec::per_token>(2);
   }
   run.batch = {.sequences = 2 * size.microbatch * (along == Along::tensor ? 1 : ranks),
                .microbatch = size.microbatch,
@@ -82,9 +82,10 @@ void sample_models(const CpuProfileRequest& request, OpSamples& samples, const W
   size_t done = 0;
   for (const RunConfig& run : runs) {
     if (watch.stop()) return;
-    watch.say(fmt::format("{} of width {}, {} rank{} ({} of {})", run.model.architecture.value_or(""),
-                          run.model.hidden.value_or(0), request.ranks, request.ranks > 1 ? "s" : "", ++done,
-                          runs.size()));
+    watch.say(fmt::format("{} of width {}, {} rank{} ({} of {})",
+                          run.model.given<&ModelSpec::architecture>().value_or(""),
+                          run.model.given<&ModelSpec::hidden>().value_or(0), request.ranks,
+                          request.ranks > 1 ? "s" : "", ++done, runs.size()));
     sample_model(request, run, samples, watch);
   }
 }

@@ -18,19 +18,22 @@ RunConfig single(const SizingRequest& request, int64_t layers) {
   RunConfig run = request.run;
   run.mesh = {};
   run.pipeline = {};
-  run.model.vocab = request.spec.vocab;
-  run.model.layers = layers;
+  run.model.set<&ModelSpec::vocab>(request.spec.vocab);
+  run.model.set<&ModelSpec::layers>(layers);
   run.batch.sequences = run.batch.microbatch;
   run.train.eval_every = 0;
   return run;
 }
 
 void set_size(RunConfig& run, const std::string& name, int64_t value) {
-  if (name == "hidden") run.model.hidden = value;
-  if (name == "heads") run.model.heads = value;
-  if (name == "ffn") run.model.ffn = value;
-  if (name == "vocab") run.model.vocab = value;
-  if (name == "seq") run.batch.seq = value, run.model.max_seq = std::max(run.model.max_seq.value_or(0), value);
+  if (name == "hidden") run.model.set<&ModelSpec::hidden>(value);
+  if (name == "heads") run.model.set<&ModelSpec::heads>(value);
+  if (name == "ffn") run.model.set<&ModelSpec::ffn>(value);
+  if (name == "vocab") run.model.set<&ModelSpec::vocab>(value);
+  if (name == "seq") {
+    run.batch.seq = value;
+    run.model.set<&ModelSpec::max_seq>(std::max(run.model.given<&ModelSpec::max_seq>().value_or(0), value));
+  }
   if (name == "batch") run.batch.microbatch = run.batch.sequences = value;
 }
 

@@ -18,11 +18,11 @@ bool is_part_of(std::string_view field, std::string_view option) {
 
 RunConfig small_model(const ModelDef& def) {
   RunConfig run;
-  run.model.architecture = std::string(def.name);
-  run.model.layers = 4;
-  run.model.hidden = 64;
-  run.model.heads = 4;
-  run.model.vocab = 97;
+  run.model.set<&ModelSpec::architecture>(std::string(def.name));
+  run.model.set<&ModelSpec::layers>(4);
+  run.model.set<&ModelSpec::hidden>(64);
+  run.model.set<&ModelSpec::heads>(4);
+  run.model.set<&ModelSpec::vocab>(97);
   return run;
 }
 
@@ -35,7 +35,7 @@ ModelSpec spec_of(const RunConfig& run) {
 // another option beside it.
 bool is_choice(const ModelDef& def, std::string_view option, const Key& key, const ConfigValue& value) {
   RunConfig run = small_model(def);
-  if (option == "rope_scaling") run.model.rope_scaling.factor = 2;  // 1, its default, is no scaling
+  if (option == "rope_scaling") run.model.set<&RopeScaling::factor>(2);  // 1, its default, is no scaling
   key.set(run, value);
   const ModelSpec spec = spec_of(run);
   if (spec == spec_of(small_model(def))) return false;
@@ -52,7 +52,7 @@ bool leaves_choice(const ModelDef& def, std::string_view option) {
     has_key = true;
     if (key.kind == Kind::flag) {
       has_choice |= is_choice(def, option, key, true) || is_choice(def, option, key, false);
-    } else if (!key.words.empty()) {
+    } else if (!key.choices.empty()) {
       has_choice |= std::ranges::any_of(
           words_of(key), [&](std::string_view word) { return is_choice(def, option, key, std::string(word)); });
     } else if (option != "rope_scaling") {  // whose numbers are those of its type

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/microbatches.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -13,12 +14,12 @@ void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints&
     complaints.add(run, {key, "model.architecture", "model.preset", "model.from"},
                    {.got = "experts are balanced over the sequences of all ranks that go through the model at once",
                     .expected = "a model without experts, or " + none});
-  if (const std::string& precision = run.train.precision;
-      precision != "auto" && precision != "f32" && precision != "bf16")
-    complaints.add(
-        run, {key, "train.precision"},
-        {.got = fmt::format("{} scales by what it meets, and gradients are summed in a fixed range", precision),
-         .expected = "train.precision of \"auto\", \"f32\" or \"bf16\", or " + none});
+  if (const Precision precision = run.train.precision;
+      precision != Precision::automatic && precision != Precision::f32 && precision != Precision::bf16)
+    complaints.add(run, {key, "train.precision"},
+                   {.got = fmt::format("{} scales by what it meets, and gradients are summed in a fixed range",
+                                       word_of(precision)),
+                    .expected = "train.precision of \"auto\", \"f32\" or \"bf16\", or " + none});
   if (run.train.loss_scale.initial > 0)
     complaints.add(run, {key, "train.loss_scale.initial"},
                    {.got = "gradients of scaled losses do not fit the fixed range in which they are summed",
@@ -36,9 +37,10 @@ void check_reproducible(const RunConfig& run, const ModelSpec& spec, Complaints&
     complaints.add(run, {key, "offload.optimizer"},
                    {.got = "exact sums of gradients cannot be copied to the host yet",
                     .expected = "offload.optimizer = false, or " + none});
-  if (run.mesh.zero > 0 && run.optimizer.name == "adafactor")
+  if (run.mesh.zero > 0 && find_optimizer(run.optimizer.name)->sums_need_whole_weights)
     complaints.add(run, {key, "mesh.zero", "optimizer.name"},
-                   {.got = "with ZeRO, the sums of adafactor depend on where the shards of a weight begin",
+                   {.got = fmt::format("with ZeRO, the sums of {} depend on where the shards of a weight begin",
+                                       run.optimizer.name),
                     .expected = "mesh.zero = 0, another optimizer, or " + none});
 }
 

@@ -31,7 +31,7 @@ void add_words(Json& property, const Key& key) {
   std::vector<std::string_view> words = words_of(key);
   if (key.name == "model.preset")
     for (const Preset& preset : presets()) words.push_back(preset.name);
-  if (!words.empty()) property["enum"] = words;
+  if (!words.empty() && key.kind == Kind::text) property["enum"] = words;
 }
 
 // A list of one may be written without brackets.
@@ -70,7 +70,7 @@ Json json_value(const ConfigValue& value) {
 
 Json property_of(const Key& key) {
   Json property = type_of(key);
-  std::string about(key.help);
+  std::string about = help_of(key);
   if (!key.unset.empty()) about += fmt::format(" Not given: {}.", key.unset);
   property["description"] = about;
   add_words(property, key);

@@ -1,4 +1,5 @@
 #include "config/layout_rules.h"
+#include "base/toml_document.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +21,7 @@ namespace {
 // parallelism each into tp.
 void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  bool zigzag = mesh.cp > 1 && mesh.context == "ring" && ring_order_of(run, spec) == RingOrder::zigzag;
+  bool zigzag = mesh.cp > 1 && mesh.context == ContextMode::ring && ring_order_of(run, spec) == RingOrder::zigzag;
   int64_t pieces = zigzag ? 2 * mesh.cp : mesh.cp;
   bool experts_split = spec.experts && mesh.etp > 0 && mesh.etp < mesh.tp;  // they take a part of the tokens each
   if (mesh.sequence_parallel || experts_split) pieces *= mesh.tp;
@@ -32,11 +33,11 @@ void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaint
 
 void check_ring_order(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  if (mesh.ring_order != "auto" && mesh.context != "ring")
+  if (mesh.ring_order != RingOrder::automatic && mesh.context != ContextMode::ring)
     complaints.add(run, {"mesh.ring_order", "mesh.context"},
-                   {.got = fmt::format("an order of the ring, and context {}", toml_quoted(mesh.context)),
+                   {.got = fmt::format("an order of the ring, and context {}", toml_quoted(word_of(mesh.context))),
                     .expected = "mesh.context = \"ring\", or leave the order out"});
-  if (mesh.ring_order != "striped" || mesh.cp == 1) return;
+  if (mesh.ring_order != RingOrder::striped || mesh.cp == 1) return;
   if (std::string why = striping_problem(run, spec); !why.empty())
     complaints.add(run, {"mesh.ring_order", "train.precision"},
                    {.got = std::move(why), .expected = "\"zigzag\" or \"auto\""});
@@ -44,7 +45,7 @@ void check_ring_order(const RunConfig& run, const ModelSpec& spec, Complaints& c
 
 void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  int64_t parts = mesh.tp * (mesh.context == "ulysses" ? mesh.cp : 1);
+  int64_t parts = mesh.tp * (mesh.context == ContextMode::ulysses ? mesh.cp : 1);
   if (spec.heads > 0 && spec.heads % parts != 0)
     complaints.add(run, {"mesh.tp", "mesh.cp", "model.heads"},
                    {.got = fmt::format("{} heads cannot be shared by {} ranks", spec.heads, parts),
@@ -72,7 +73,7 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
     if (mesh.etp > 0)
       complaints.add(run, {"mesh.etp"},
                      {.got = fmt::format("etp is {}, but the model has no experts", mesh.etp), .expected = "0"});
-    if (mesh.expert_dispatch != "auto")
+    if (mesh.expert_dispatch != ExpertDispatch::automatic)
       complaints.add(run, {"mesh.expert_dispatch"}, {.got = "the model has no experts", .expected = "\"auto\""});
     return;
   }
@@ -83,7 +84,7 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
                        : std::vector<std::string>{"mesh.etp", "mesh.tp"},
                    {.got = experts.error, .expected = experts.expected});
   }
-  if (run.model.experts.drop_policy && spec.experts->drop_above == 0)
+  if (run.model.given<&ExpertsSpec::drop_policy>() && spec.experts->drop_above == 0)
     complaints.add(run, {"model.experts.drop_policy"},
                    {.got = "nothing is dropped", .expected = "no such key, or model.experts.drop_above above 0"});
   if (mesh.expert_capacity > 0 && mesh.expert_capacity < 1)
@@ -148,7 +149,7 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
 }
 
 void check_recompute(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
-  if (run.train.recompute == "latent" && !spec.latent)
+  if (choice_of(run.train.recompute).needs_latent_attention && !spec.latent)
     complaints.add(run, {"train.recompute", "model.architecture", "model.preset", "model.from"},
                    {.got = fmt::format("{} has no latent attention", spec.architecture),
                     .expected = "selective, which computes everything else again that latent does"});
@@ -160,21 +161,21 @@ void check_pipeline(const RunConfig& run, Complaints& complaints) {
   if (def && !def->chunks.allows(chunks) && def->chunks.least == def->chunks.most)
     complaints.add(
         run, {"pipeline.chunks", "pipeline.schedule"},
-        {.got = fmt::format("{} requires pipeline.chunks={}, got {}", schedule, def->chunks.least, chunks),
+        {.got = fmt::format("{} requires pipeline.chunks={}, got {}", word_of(schedule), def->chunks.least, chunks),
          .expected = fmt::format("{}", def->chunks.least),
          .hint =
              def->chunks.most > 1 ? "" : fmt::format("{} take more", fmt::join(schedules_of_several_chunks(), ", "))});
-  if (schedule == kScheduleFromFile && file.empty())
+  if (schedule == ScheduleKind::from_file && file.empty())
     complaints.add(run, {"pipeline.schedule", "pipeline.file"},
                    {.got = "csv names no file", .expected = "pipeline.file with the path of the schedule"});
-  if (schedule != kScheduleFromFile && !file.empty())
+  if (schedule != ScheduleKind::from_file && !file.empty())
     complaints.add(run, {"pipeline.file", "pipeline.schedule"},
-                   {.got = fmt::format("a file is given, but the schedule is {}", schedule),
+                   {.got = fmt::format("a file is given, but the schedule is {}", word_of(schedule)),
                     .expected = "pipeline.schedule = \"csv\""});
-  if (deferred_gradients != "all" && def && !def->defers_weights)
+  if (deferred_gradients != DeferredGradients::all && def && !def->defers_weights)
     complaints.add(
         run, {"pipeline.deferred_gradients", "pipeline.schedule"},
-        {.got = fmt::format("{} defers no weight gradients", schedule),
+        {.got = fmt::format("{} defers no weight gradients", word_of(schedule)),
          .expected = fmt::format("\"all\", or one of the schedules {}", fmt::join(deferring_schedules(), ", "))});
 }
 

@@ -40,6 +40,12 @@ std::optional<ConfigValue> to_list(const TomlValue& value) {
   return out;
 }
 
+bool are_words_of(const Key& key, const std::vector<std::string>& list) {
+  std::vector<std::string_view> words = words_of(key);
+  return words.empty() ||
+         std::ranges::all_of(list, [&](const std::string& item) { return std::ranges::count(words, item) > 0; });
+}
+
 std::optional<ConfigValue> to_integer(const TomlValue& value) {
   if (auto integer = std::get_if<int64_t>(&value.is)) return *integer;
   // 2e5 is a float to TOML and a whole number to people.
@@ -73,8 +79,10 @@ std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given)
     case Kind::flag:
       if (auto flag = std::get_if<bool>(&given.is)) return *flag;
       return std::nullopt;
-    case Kind::list:
-      return to_list(given);
+    case Kind::list: {
+      std::optional<ConfigValue> list = to_list(given);
+      return list && are_words_of(key, std::get<std::vector<std::string>>(*list)) ? list : std::nullopt;
+    }
     case Kind::numbers:
       return to_numbers(given, key.range);
     case Kind::integer: {
@@ -98,7 +106,7 @@ std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given)
 
 std::string hint_for_value(const Key& key, const TomlValue& given) {
   auto text = std::get_if<std::string>(&given.is);
-  if (!text || key.words.empty()) return "";
+  if (!text || key.choices.empty()) return "";
   if (key.name == "device" && *text == "gpu") return "did you mean cuda?";  // nearer by letters is cpu
   return did_you_mean(*text, words_of(key));
 }
@@ -151,14 +159,14 @@ std::string trimmed(const std::string& text) {
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-// Lays entries over a config, one after the other.
+// Applies entries to a config, one after the other.
 class Loader {
  public:
   Loader(RunConfig& run, Complaints& complaints) : run_(run), complaints_(complaints) {}
 
   void read_file(std::string_view toml, std::string_view source) {
     for (const TomlEntry& entry : parse_toml(toml, source))
-      lay(entry, fmt::format("{}:{}:{} {}", source, entry.line, entry.column, entry.key));
+      apply(entry, fmt::format("{}:{}:{} {}", source, entry.line, entry.column, entry.key));
   }
 
   void read_override(const std::string& text) {
@@ -168,7 +176,7 @@ class Loader {
       complaints_.add({.place = place, .got = "has no '='", .expected = "key=value"});
       return;
     }
-    for (const TomlEntry& entry : entries_of_override(text, equals)) lay(entry, place);
+    for (const TomlEntry& entry : entries_of_override(text, equals)) apply(entry, place);
   }
 
  private:
@@ -193,7 +201,7 @@ class Loader {
     return {{.key = name, .value = {raw}}};
   }
 
-  void lay(const TomlEntry& entry, const std::string& place) {
+  void apply(const TomlEntry& entry, const std::string& place) {
     const std::string& name = entry.key;
     if (!unknown_section_.empty() && name.starts_with(unknown_section_)) return;
     bool table = std::holds_alternative<TomlValue::Table>(entry.value.is);

@@ -10,7 +10,7 @@ namespace sextant {
 
 // Whether all layouts of the data are to give the same bits.
 inline bool is_reproducible_on_meshes(const RunConfig& run) {
-  return run.train.reproducible == "mesh";
+  return run.train.reproducible == Reproducible::mesh;
 }
 
 // Of one rank and step, where the data is split among so many ranks. Reproducible runs may have sequences that do not

@@ -62,7 +62,7 @@ right, and, where a name looks misspelt, the name that was probably meant:
 
 std::string type_text(const Key& key) {
   if (key.name == "model.architecture") return "string";  // sextant list models lists them
-  if (!key.words.empty()) {
+  if (key.kind == Kind::text && !key.choices.empty()) {
     std::string out;
     for (std::string_view word : words_of(key)) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);
     return out;
@@ -89,8 +89,8 @@ std::string section_table(const Section& section) {
       fmt::format("\n## {}\n\n{}\n\n| key | type | default | meaning |\n|---|---|---|---|\n", title, section.help);
   for (const Key& key : schema())
     if (section_of(key.name) == section.name)
-      out +=
-          fmt::format("| `{}` | {} | {} | {} |\n", name_in_section(key), type_text(key), default_text(key), key.help);
+      out += fmt::format("| `{}` | {} | {} | {} |\n", name_in_section(key), type_text(key), default_text(key),
+                         help_of(key));
   return out;
 }
 
@@ -101,7 +101,8 @@ std::string optimizer_table() {
     std::string settings;
     for_each_setting([&](std::string_view name, auto member) {
       if (def->defaults.*member)
-        settings += fmt::format("{}`{} = {}`", settings.empty() ? "" : ", ", name, toml_text(*(def->defaults.*member)));
+        settings += fmt::format("{}`{} = {}`", settings.empty() ? "" : ", ", name,
+                                toml_text(to_setting(*(def->defaults.*member))));
     });
     out += fmt::format("| `{}` | {} | {} |\n", def->name, def->summary, settings);
   }
@@ -124,7 +125,7 @@ std::string config_help(std::string_view section) {
   std::string out;
   for (const Key& key : schema()) {
     if (!section.empty() && section_of(key.name) != section) continue;
-    out += fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, key.help, type_text(key), default_text(key));
+    out += fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, help_of(key), type_text(key), default_text(key));
   }
   // Backquotes are for the page; a terminal shows them as they are.
   std::erase(out, '`');

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/files.h"
@@ -20,65 +21,6 @@
 namespace sextant {
 
 namespace {
-
-// With weights at hand these are facts, not choices.
-constexpr std::string_view kFixedByWeights[] = {"architecture",
-                                                "layers",
-                                                "hidden",
-                                                "heads",
-                                                "kv_heads",
-                                                "head_dim",
-                                                "ffn",
-                                                "vocab",
-                                                "init_std",
-                                                "rotary_fraction",
-                                                "activation",
-                                                "norm_placement",
-                                                "embedding_width",
-                                                "qkv_bias",
-                                                "out_bias",
-                                                "mlp_bias",
-                                                "qk_norm",
-                                                "window",
-                                                "full_attention_first",
-                                                "full_attention_every",
-                                                "attention_chunk",
-                                                "temperature_positions",
-                                                "temperature_strength",
-                                                "inverse_layer_scaling",
-                                                "parallel_residual",
-                                                "no_rope_every",
-                                                "embedding_multiplier",
-                                                "attention_multiplier",
-                                                "residual_multiplier",
-                                                "logits_scaling",
-                                                "latent.q_rank",
-                                                "latent.kv_rank",
-                                                "latent.rope_dim",
-                                                "latent.value_dim",
-                                                "experts.count",
-                                                "experts.per_token",
-                                                "experts.ffn",
-                                                "experts.normalise",
-                                                "experts.every",
-                                                "experts.dense_first",
-                                                "experts.shared_ffn",
-                                                "experts.score",
-                                                "experts.groups",
-                                                "experts.keep_groups",
-                                                "experts.group_top",
-                                                "experts.scale",
-                                                "experts.correction_bias"};
-constexpr std::string_view kRopeKeys[] = {"rope_theta",
-                                          "rope_scaling.type",
-                                          "rope_scaling.factor",
-                                          "rope_scaling.low_freq_factor",
-                                          "rope_scaling.high_freq_factor",
-                                          "rope_scaling.beta_fast",
-                                          "rope_scaling.beta_slow",
-                                          "rope_scaling.attention_factor",
-                                          "rope_scaling.mscale_all_dim",
-                                          "rope_scaling.original_max_positions"};
 
 std::string model_key(std::string_view field) {
   return fmt::format("model.{}", field);
@@ -124,22 +66,23 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {model_key(field)},
                    {.got = "is decided by the weights of model.from", .expected = "one of the two"});
   };
-  const ModelDef* target = find_model(run.model.architecture.value_or(""));
+  const ModelDef* target = find_model(run.model.given<&ModelSpec::architecture>().value_or(""));
   bool upcycles = target && target->has_experts && !spec.experts;
-  for (std::string_view field : kFixedByWeights) {
-    bool free = upcycles && (field == "architecture" || (field.starts_with("experts.") && field != "experts.ffn"));
-    if (run.given(model_key(field)) && !free) refuse(field);
+  for (const auto& [field, value] : run.model.fields) {
+    bool is_of_experts = field->name.starts_with("experts.") && field != &model_field<&ExpertsSpec::ffn>();
+    bool chosen_anew = upcycles && (is_of_experts || field == &model_field<&ModelSpec::architecture>());
+    if (field->beside_weights == BesideWeights::decided && !chosen_anew) refuse(field->name);
   }
   if (upcycles) spec = upcycled_spec(spec, *target);
   // Modules of multi-token prediction are left alone unless they are asked for.
-  int64_t depths = run.model.mtp.depths.value_or(0);
+  int64_t depths = run.model.given<&ModelSpec::mtp_depths>().value_or(0);
   if (depths > 0 && depths != spec.mtp_depths)
     complaints.add(run, {"model.mtp.depths"},
                    {.got = fmt::format("got {}, but model.from has {}", depths, spec.mtp_depths),
                     .expected = spec.mtp_depths > 0 ? fmt::format("{} or 0", spec.mtp_depths) : "0"});
   spec.mtp_depths = 0;
   // The head of a tied model is in the file or is not; one that is not tied is.
-  if (!spec.tied_head && run.model.tied_head.value_or(false)) refuse("tied_head");
+  if (!spec.tied_head && run.model.given<&ModelSpec::tied_head>().value_or(false)) refuse("tied_head");
   // Learned positions are weights, the others are not.
   const ModelDef* def = find_model(spec.architecture);
   if (def && def->positions == Positions::learned && run.given("model.max_seq")) refuse("max_seq");
@@ -147,28 +90,24 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
 }
 
 ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
-  const ModelSection& model = run.model;
-  bool says_anything = model.architecture || model.layers || model.hidden || model.heads;
-  if (!says_anything && complaints.trusts("model.architecture")) {
+  constexpr std::string_view kNeeded[] = {"architecture", "layers", "hidden", "heads"};
+  auto is_given = [&](std::string_view field) { return run.model.fields.contains(find_model_field(field)); };
+  if (std::ranges::none_of(kNeeded, is_given) && complaints.trusts("model.architecture")) {
     complaints.add({.place = fmt::format("{} [model]", run.source),
                     .got = "names no model",
                     .expected = "model.preset, model.from, or model.architecture with layers, hidden and heads"});
-    for (std::string_view field : {"architecture", "layers", "hidden", "heads"}) complaints.distrust(model_key(field));
+    for (std::string_view field : kNeeded) complaints.distrust(model_key(field));
     return {};
   }
-  auto need = [&](std::string_view field, bool present) {
+  for (std::string_view field : kNeeded) {
     std::string name = model_key(field);
-    if (present || !complaints.trusts(name)) return;
+    if (is_given(field) || !complaints.trusts(name)) continue;
     complaints.add({.place = fmt::format("{} {}", run.source, name),
                     .got = "is missing",
                     .expected = expected_of(*find_key(name))});
     complaints.distrust(name);
-  };
-  need("architecture", model.architecture.has_value());
-  need("layers", model.layers.has_value());
-  need("hidden", model.hidden.has_value());
-  need("heads", model.heads.has_value());
-  const ModelDef* def = find_model(model.architecture.value_or(""));
+  }
+  const ModelDef* def = find_model(run.model.given<&ModelSpec::architecture>().value_or(""));
   return def ? def->defaults : ModelSpec{};
 }
 
@@ -194,109 +133,34 @@ void derive_missing(ModelSpec& spec, const RunConfig& run) {
 // A size that is derived from an unknown size is unknown too.
 void distrust_derived(const ModelSection& model, Complaints& complaints) {
   bool hidden = complaints.trusts("model.hidden"), heads = complaints.trusts("model.heads");
-  if (!heads && !model.kv_heads) complaints.distrust("model.kv_heads");
-  if (!(heads && hidden) && !model.head_dim) complaints.distrust("model.head_dim");
-  if (!hidden && !model.ffn) complaints.distrust("model.ffn");
+  if (!heads && !model.given<&ModelSpec::kv_heads>()) complaints.distrust("model.kv_heads");
+  if (!(heads && hidden) && !model.given<&ModelSpec::head_dim>()) complaints.distrust("model.head_dim");
+  if (!hidden && !model.given<&ModelSpec::ffn>()) complaints.distrust("model.ffn");
 }
 
-template <class T, class U>
-void override_field(const std::optional<T>& given, U& field) {
-  if (given) field = *given;
+// The factor on cosines and sines follows from type and factor where it is not given.
+void complete_rope_scaling(const ModelSection& model, bool had_scaling, ModelSpec& spec) {
+  if (!spec.rope_scaling) return;
+  RopeScaling& scaling = *spec.rope_scaling;
+  bool follows = !had_scaling || model.given<&RopeScaling::type>() || model.given<&RopeScaling::factor>();
+  if (follows && !model.given<&RopeScaling::attention_factor>())
+    scaling.attention_factor = default_attention_factor(scaling);
+  bool given = model.given<&RopeScaling::type>() || std::ranges::any_of(model.fields, [](const auto& field) {
+                 return field.first->name.starts_with("rope_scaling.");
+               });
+  if (given && scaling.factor == 1) spec.rope_scaling.reset();
 }
 
-void apply_overrides(const RunConfig& run, ModelSpec& spec) {
+void apply_given_fields(const RunConfig& run, ModelSpec& spec) {
   const ModelSection& model = run.model;
-  if (model.architecture && *model.architecture != spec.architecture) {
-    const ModelDef* def =
-        find_model(*model.architecture);  // the activation of a preset is that of its own architecture
+  if (auto architecture = model.given<&ModelSpec::architecture>(); architecture && *architecture != spec.architecture) {
+    const ModelDef* def = find_model(*architecture);  // the activation of a preset is that of its own architecture
     if (def) spec.activation = def->defaults.activation;
     spec.hf_type.clear();
   }
-  override_field(model.architecture, spec.architecture);
-  override_field(model.layers, spec.layers);
-  override_field(model.hidden, spec.hidden);
-  override_field(model.heads, spec.heads);
-  override_field(model.kv_heads, spec.kv_heads);
-  override_field(model.head_dim, spec.head_dim);
-  override_field(model.ffn, spec.ffn);
-  override_field(model.vocab, spec.vocab);
-  override_field(model.max_seq, spec.max_seq);
-  override_field(model.norm_eps, spec.norm_eps);
-  override_field(model.rope_theta, spec.rope_theta);
-  override_field(model.rotary_fraction, spec.rotary_fraction);
-  // The schema knows the words of these two.
-  if (model.activation) spec.activation = activation_from_name(*model.activation);
-  if (model.norm_placement) spec.norm_placement = *norm_placement_from_name(*model.norm_placement);
-  override_field(model.embedding_width, spec.embedding_width);
-  override_field(model.qkv_bias, spec.qkv_bias);
-  override_field(model.out_bias, spec.out_bias);
-  override_field(model.mlp_bias, spec.mlp_bias);
-  override_field(model.qk_norm, spec.qk_norm);
-  override_field(model.window, spec.window);
-  override_field(model.full_attention_first, spec.full_attention_first);
-  override_field(model.full_attention_every, spec.full_attention_every);
-  override_field(model.attention_chunk, spec.attention_chunk);
-  override_field(model.temperature_positions, spec.temperature_positions);
-  override_field(model.temperature_strength, spec.temperature_strength);
-  override_field(model.inverse_layer_scaling, spec.inverse_layer_scaling);
-  override_field(model.parallel_residual, spec.parallel_residual);
-  override_field(model.no_rope_every, spec.no_rope_every);
-  override_field(model.embedding_multiplier, spec.embedding_multiplier);
-  override_field(model.attention_multiplier, spec.attention_multiplier);
-  override_field(model.residual_multiplier, spec.residual_multiplier);
-  override_field(model.logits_scaling, spec.logits_scaling);
-  override_field(model.mtp.depths, spec.mtp_depths);
-  override_field(model.tied_head, spec.tied_head);
-  override_field(model.init_std, spec.init_std);
-
-  if (model.latent != LatentSection{}) {
-    LatentSpec latent = spec.latent.value_or(LatentSpec{});
-    override_field(model.latent.q_rank, latent.q_rank);
-    override_field(model.latent.kv_rank, latent.kv_rank);
-    override_field(model.latent.rope_dim, latent.rope_dim);
-    override_field(model.latent.value_dim, latent.value_dim);
-    spec.latent = latent;
-  }
-  if (model.experts != ExpertsSection{}) {
-    ExpertsSpec experts = spec.experts.value_or(ExpertsSpec{});
-    override_field(model.experts.count, experts.count);
-    override_field(model.experts.per_token, experts.per_token);
-    override_field(model.experts.ffn, experts.ffn);
-    override_field(model.experts.normalise, experts.normalise);
-    override_field(model.experts.balance_loss, experts.balance_loss);
-    override_field(model.experts.every, experts.every);
-    override_field(model.experts.dense_first, experts.dense_first);
-    override_field(model.experts.shared_ffn, experts.shared_ffn);
-    if (model.experts.score)
-      experts.score = *expert_score_from_name(*model.experts.score);  // the schema knows the words
-    override_field(model.experts.groups, experts.groups);
-    override_field(model.experts.keep_groups, experts.keep_groups);
-    override_field(model.experts.group_top, experts.group_top);
-    override_field(model.experts.scale, experts.scale);
-    override_field(model.experts.correction_bias, experts.correction_bias);
-    override_field(model.experts.bias_update_speed, experts.bias_update_speed);
-    override_field(model.experts.forced_balance, experts.forced_balance);
-    override_field(model.experts.drop_above, experts.drop_above);
-    if (model.experts.drop_policy) experts.drop_policy = *drop_policy_from_name(*model.experts.drop_policy);
-    if (model.experts.balance_scope) experts.balance_scope = *balance_scope_from_name(*model.experts.balance_scope);
-    override_field(model.experts.z_loss, experts.z_loss);
-    spec.experts = experts;
-  }
-  if (model.rope_scaling == RopeScalingSection{}) return;
-  RopeScaling scaling = spec.rope_scaling.value_or(RopeScaling{});
-  if (model.rope_scaling.type) scaling.type = *rope_type_of(*model.rope_scaling.type);  // the schema knows the words
-  override_field(model.rope_scaling.factor, scaling.factor);
-  override_field(model.rope_scaling.low_freq_factor, scaling.low_freq_factor);
-  override_field(model.rope_scaling.high_freq_factor, scaling.high_freq_factor);
-  override_field(model.rope_scaling.beta_fast, scaling.beta_fast);
-  override_field(model.rope_scaling.beta_slow, scaling.beta_slow);
-  override_field(model.rope_scaling.original_max_positions, scaling.original_max_positions);
-  if (!spec.rope_scaling || model.rope_scaling.type || model.rope_scaling.factor)
-    scaling.attention_factor = default_attention_factor(scaling);
-  override_field(model.rope_scaling.attention_factor, scaling.attention_factor);
-  override_field(model.rope_scaling.mscale_all_dim, scaling.mscale_all_dim);
-  spec.rope_scaling = scaling;
-  if (scaling.factor == 1) spec.rope_scaling.reset();
+  const bool had_scaling = spec.rope_scaling.has_value();
+  for (const auto& [field, value] : model.fields) field->set(spec, value);
+  complete_rope_scaling(model, had_scaling, spec);
 }
 
 // Those of the problem's fields; of a table that should not be there, what was given of it.
@@ -330,12 +194,13 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   if (!complaints.trusts("model.preset") || !complaints.trusts("model.from")) return {};
 
   if (!model.from) forget_derived(spec);
-  apply_overrides(run, spec);
+  apply_given_fields(run, spec);
   derive_missing(spec, run);
 
   if (std::string why = why_no_rope(spec.architecture); !why.empty()) {
-    for (std::string_view field : kRopeKeys)
-      if (run.given(model_key(field))) complaints.add(run, {model_key(field)}, {.got = why, .expected = "no such key"});
+    for (const auto& [field, value] : model.fields)
+      if (field->name.starts_with("rope_"))
+        complaints.add(run, {model_key(field->name)}, {.got = why, .expected = "no such key"});
     spec.rope_scaling.reset();
   }
   distrust_derived(model, complaints);
@@ -357,9 +222,9 @@ DropoutRates resolve_dropout(const RunConfig& run) {
     const std::filesystem::path file = std::filesystem::path(*model.from) / "config.json";
     rates = hf_dropout_rates(read_file(file), file.string());
   }
-  override_field(model.hidden_dropout, rates.hidden);
-  override_field(model.attention_dropout, rates.attention);
-  override_field(model.embedding_dropout, rates.embedding);
+  rates.hidden = model.hidden_dropout.value_or(rates.hidden);
+  rates.attention = model.attention_dropout.value_or(rates.attention);
+  rates.embedding = model.embedding_dropout.value_or(rates.embedding);
   return rates;
 }
 

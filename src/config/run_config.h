@@ -2,6 +2,7 @@
 // field its key, its allowed values and its explanation. An absent optional is decided later (see its explanation).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,57 +10,41 @@
 #include <string_view>
 #include <vector>
 
+#include "config/run_choices.h"
+#include "data/on_error.h"
+#include "ir/plan.h"
+#include "ir/precision.h"
+#include "models/model_fields.h"
+#include "optim/lr_schedule.h"
 #include "optim/settings.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
-struct RopeScalingSection {
-  std::optional<std::string> type;
-  std::optional<double> factor, low_freq_factor, high_freq_factor, beta_fast, beta_slow, attention_factor,
-      mscale_all_dim;
-  std::optional<int64_t> original_max_positions;
-  bool operator==(const RopeScalingSection&) const = default;
-};
-
-struct LatentSection {
-  std::optional<int64_t> q_rank, kv_rank, rope_dim, value_dim;
-  bool operator==(const LatentSection&) const = default;
-};
-
-struct ExpertsSection {
-  std::optional<int64_t> count, per_token, ffn, every, dense_first, shared_ffn, groups, keep_groups, group_top;
-  std::optional<bool> normalise, correction_bias, forced_balance;
-  std::optional<double> balance_loss, scale, bias_update_speed, z_loss, drop_above;
-  std::optional<std::string> score, balance_scope, drop_policy;
-  bool operator==(const ExpertsSection&) const = default;
-};
-
 struct MtpSection {
-  std::optional<int64_t> depths;
   double loss_weight = 0.3;
   bool operator==(const MtpSection&) const = default;
 };
 
-// Where the model comes from, and fields laid over it; resolve_model makes a ModelSpec of them.
+// Where the model comes from, and fields that replace those of it; resolve_model makes a ModelSpec of them.
 struct ModelSection {
-  std::optional<std::string> preset, from, architecture;
-  std::optional<int64_t> layers, hidden, heads, kv_heads, head_dim, ffn, vocab, max_seq;
-  std::optional<double> norm_eps, rope_theta;
-  RopeScalingSection rope_scaling;
-  std::optional<double> rotary_fraction;
-  std::optional<std::string> activation, norm_placement;
-  std::optional<int64_t> embedding_width;
-  std::optional<bool> qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
-  std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
-  std::optional<int64_t> attention_chunk, temperature_positions;
-  std::optional<double> temperature_strength;
-  std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
-  LatentSection latent;
-  ExpertsSection experts;
+  std::optional<std::string> preset, from;
+  std::map<const ModelField*, SettingValue> fields;  // that were given, in the order of model_fields()
   MtpSection mtp;
-  std::optional<bool> tied_head;
-  std::optional<double> init_std, dropout, hidden_dropout, attention_dropout, embedding_dropout;
   bool other_tokenizer = false;
+  std::optional<double> dropout, hidden_dropout, attention_dropout, embedding_dropout;
+
+  // set<&ExpertsSpec::count>(8)
+  template <auto kMember>
+  void set(const FieldType<kMember>& value) {
+    fields.insert_or_assign(&model_field<kMember>(), to_setting(value));
+  }
+  template <auto kMember>
+  std::optional<FieldType<kMember>> given() const {
+    auto found = fields.find(&model_field<kMember>());
+    if (found == fields.end()) return std::nullopt;
+    return from_setting<FieldType<kMember>>(found->second);
+  }
   bool operator==(const ModelSection&) const = default;
 };
 
@@ -67,22 +52,22 @@ struct MeshSection {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1;
   int64_t ep = 1, etp = 0;     // of experts; etp 0: that of tp
   double expert_capacity = 0;  // times the balanced load; 0: the most that any routing sends
-  std::string expert_dispatch = "auto";
+  ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
   int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
-  std::string context = "ring";
-  std::string ring_order = "auto";
+  ContextMode context = ContextMode::ring;
+  RingOrder ring_order = RingOrder::automatic;
   bool overlap = true;
   double bucket_mb = 8;
   bool operator==(const MeshSection&) const = default;
 };
 
 struct PipelineSection {
-  std::string schedule = "1f1b";
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int64_t chunks = 1;
   std::string file;
   std::string layers;
-  std::string deferred_gradients = "all";
+  DeferredGradients deferred_gradients = DeferredGradients::all;
   bool operator==(const PipelineSection&) const = default;
 };
 
@@ -91,10 +76,10 @@ struct DataSection {
   std::vector<double> weights;  // of the entries of train; empty: by size
   std::vector<std::string> validation;
   double validation_fraction = 0.05;
-  std::string validation_split = "documents";
-  std::string format = "auto";
+  ValidationSplit validation_split = ValidationSplit::documents;
+  DataFormat format = DataFormat::automatic;
   std::string text_key = "text";
-  std::string on_error = "stop";
+  OnError on_error = OnError::stop;
   std::string tokenizer;
   int64_t tokenizer_vocab = 4096;
   int64_t stories_bytes = 4'000'000;
@@ -104,7 +89,7 @@ struct DataSection {
 
   // Whether part of the training data is held out for validation, and whether that is to be a sample of documents.
   bool holds_out_part() const { return validation.empty() && validation_fraction > 0; }
-  bool holds_out_documents() const { return holds_out_part() && validation_split == "documents"; }
+  bool holds_out_documents() const { return holds_out_part() && validation_split == ValidationSplit::documents; }
 
   bool operator==(const DataSection&) const = default;
 };
@@ -121,9 +106,13 @@ struct OptimizerSection : OptimizerSettings {
   std::string name = "adamw";
   double lr = 3e-4, min_lr = 0;
   double clip = 1;
-  std::string schedule = "cosine";
+  LrSchedule schedule = LrSchedule::cosine;
   int64_t warmup = 0, decay = 0;
   double z_loss = 0;
+
+  double rate(int64_t steps, int64_t step) const {
+    return learning_rate(schedule, {lr, min_lr, warmup, decay, steps}, step);
+  }
   bool operator==(const OptimizerSection&) const = default;
 };
 
@@ -136,7 +125,7 @@ struct LossScaleSection {
 };
 
 struct SpikeSection {
-  std::string action = "none";
+  SpikeAction action = SpikeAction::none;
   int64_t window = 100;
   double threshold = 10;
   int64_t most_skips = 10;
@@ -150,16 +139,16 @@ struct TrainSection {
   int64_t steps = 100;
   int64_t seed = 1;
   int64_t threads = 0;
-  std::string recompute = "none";
-  std::string precision = "auto";
+  RecomputeMode recompute = RecomputeMode::none;
+  Precision precision = Precision::automatic;
   int64_t fp8_skip = 0;
-  std::string expert_gradients = "f32";
-  std::string master_weights = "f32";
+  DType expert_gradients = DType::f32;
+  DType master_weights = DType::f32;
   LossScaleSection loss_scale;
   // By which the loss of the first step is multiplied; 0: none is. f16 needs it, and it grows from there.
-  double first_loss_scale() const { return loss_scale.initial.value_or(precision == "fp16" ? 65536 : 0); }
+  double first_loss_scale() const { return loss_scale.initial.value_or(precision == Precision::fp16 ? 65536 : 0); }
   bool deterministic = false;
-  std::string reproducible = "none";
+  Reproducible reproducible = Reproducible::none;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned
   int64_t non_finite_steps = 3;
@@ -174,8 +163,8 @@ struct TrainSection {
 
 struct OffloadSection {
   bool optimizer = false, weights = false, working_weights = false;
-  std::string activations = "none";
-  std::string to = "host";
+  OffloadedActivations activations = OffloadedActivations::none;
+  OffloadTarget to = OffloadTarget::host;
   std::string path;
   bool operator==(const OffloadSection&) const = default;
 };
@@ -183,21 +172,23 @@ struct OffloadSection {
 struct CheckpointSection {
   int64_t every = 0, keep = 3, keep_every = 0, keep_best = 0;
   bool at_end = true;
-  std::string dtype = "f32";
-  std::string resume = "auto";
-  std::vector<std::string> accept_changed;
+  DType dtype = DType::f32;
+  ResumeChoice resume;
+  std::vector<IdentityPart> accept_changed;
   bool background = true;
   int64_t local_every = 0;
   std::string local_dir = "/dev/shm";
   bool replication = true;
   int64_t replication_jump = 0;  // 0: to the next host
+
+  bool accepts_changed(IdentityPart part) const { return std::ranges::count(accept_changed, part) > 0; }
   bool operator==(const CheckpointSection&) const = default;
 };
 
 struct LogSection {
   std::string on_event;
   int64_t tensor_stats_every = 0;  // 0: never
-  std::string tensor_stats_format = "auto";
+  StatisticsFormat tensor_stats_format = StatisticsFormat::automatic;
   bool grad_noise_scale = false;
   int64_t profile_every = 0;  // steps; 0: never
   bool tensorboard = false;
@@ -207,7 +198,7 @@ struct LogSection {
 
 struct RunConfig {
   std::string name;
-  std::string device = "auto";
+  DeviceChoice device = DeviceChoice::automatic;
   ModelSection model;
   MeshSection mesh;
   PipelineSection pipeline;

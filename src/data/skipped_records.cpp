@@ -5,11 +5,6 @@
 
 namespace sextant {
 
-OnError on_error_from_name(std::string_view name) {
-  BUG_IF(name != "stop" && name != "skip", "on_error {}", name);
-  return name == "skip" ? OnError::skip : OnError::stop;
-}
-
 void SkippedRecords::add(std::string what) {
   ++count;
   if (first.size() < kPlaces) first.push_back(std::move(what));

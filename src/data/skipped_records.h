@@ -6,11 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/on_error.h"
+
 namespace sextant {
-
-enum class OnError : uint8_t { stop, skip };
-
-OnError on_error_from_name(std::string_view name);  // "stop" or "skip"
 
 struct SkippedRecords {
   static constexpr size_t kPlaces = 3;

@@ -8,47 +8,75 @@
 #include <vector>
 
 #include "base/units.h"
+#include "describe/choice.h"
 #include "ir/graph.h"
 
 namespace sextant {
 
-enum class RecomputeMode : uint8_t {
-  none,       // save everything backward reads
-  norms,      // compute norms again
-  selective,  // compute all cheap ops (norms, activations) again
-  latent,     // selective, and what makes queries, keys and values of latent attention of its narrow rows
-  alternate,  // full in every second block
-  full,       // save only what enters each block
+enum class RecomputeMode : uint8_t { none, norms, selective, latent, alternate, full };
+
+struct RecomputeChoice : Choice<RecomputeMode> {
+  bool is_searched = true;  // by searches and fits, in this order: each keeps less than the one before
+  bool needs_latent_attention = false;
 };
+
+inline constexpr RecomputeChoice kRecomputeModes[] = {
+    {{RecomputeMode::none, "none", "all that backward reads is saved"}},
+    {{RecomputeMode::norms, "norms", "norms"}},
+    {{RecomputeMode::selective, "selective", "all cheap ops: norms and activations"}},
+    {{RecomputeMode::latent, "latent", "these and the up-projections of latent attention"}, true, true},
+    {{RecomputeMode::alternate, "alternate", "every second block"}, false},
+    {{RecomputeMode::full, "full", "every block: only its input is saved"}},
+};
+constexpr const auto& choices_of(RecomputeMode) {
+  return kRecomputeModes;
+}
 
 // Which weight gradients wait for the W of their microbatch, where a schedule has W. The others are computed in its B.
-enum class DeferredGradients : uint8_t {
-  all,
-  cheap,  // all but those that keep most for the time they take: of experts, and of latent attention's up-projections
-};
+enum class DeferredGradients : uint8_t { all, cheap };
 
-enum class ContextMode : uint8_t {
-  ring,     // keys and values travel around the ring
-  ulysses,  // all-to-all: whole sequences of fewer heads
+inline constexpr Choice<DeferredGradients> kDeferredGradients[] = {
+    {DeferredGradients::all, "all", "all of them"},
+    {DeferredGradients::cheap, "cheap", "all but those of experts and of the up-projections of latent attention"},
 };
+constexpr const auto& choices_of(DeferredGradients) {
+  return kDeferredGradients;
+}
 
-// Which positions of a sequence the ranks of a ring have.
-enum class RingOrder : uint8_t {
-  zigzag,   // an early and a late piece each: even work where all of a sequence is seen
-  striped,  // every n-th position: even work inside every document too
+enum class ContextMode : uint8_t { ring, ulysses };
+
+inline constexpr Choice<ContextMode> kContextModes[] = {
+    {ContextMode::ring, "ring", "keys and values are passed around"},
+    {ContextMode::ulysses, "ulysses", "sequences are exchanged for heads"},
 };
+constexpr const auto& choices_of(ContextMode) {
+  return kContextModes;
+}
+
+// Which positions of a sequence the ranks of a ring have. A Program's is one of the last two.
+enum class RingOrder : uint8_t { automatic, zigzag, striped };
+
+inline constexpr Choice<RingOrder> kRingOrders[] = {
+    {RingOrder::automatic, "auto",
+     "`striped` with `data.mask_documents`, but not with experts or `train.precision = \"fp8-block\"`"},
+    {RingOrder::zigzag, "zigzag", "an early and a late piece of every sequence"},
+    {RingOrder::striped, "striped", "every cp-th position, so that work is even inside every document"},
+};
+constexpr const auto& choices_of(RingOrder) {
+  return kRingOrders;
+}
 
 // How tokens get to the ranks of their experts.
-enum class ExpertDispatch : uint8_t {
-  automatic,  // what sends least
-  rows,       // all-to-all: a copy of a token for each of its experts
-  tokens,     // all-to-all: a copy for each rank that holds some of them
-  gather,     // all-gather, and reduce-scatter of what experts give
+enum class ExpertDispatch : uint8_t { automatic, rows, tokens, gather };
+
+inline constexpr Choice<ExpertDispatch> kExpertDispatches[] = {
+    {ExpertDispatch::automatic, "auto", "the one that sends least"},
+    {ExpertDispatch::rows, "rows", "all-to-all, a copy for each expert of a token"},
+    {ExpertDispatch::tokens, "tokens", "all-to-all, a copy for each rank that holds some of them"},
+    {ExpertDispatch::gather, "gather", "all-gather of all tokens, and reduce-scatter of what experts give"},
 };
-// As mesh.expert_dispatch has it.
-constexpr std::string_view name_of(ExpertDispatch dispatch) {
-  constexpr std::string_view kNames[] = {"auto", "rows", "tokens", "gather"};
-  return kNames[static_cast<size_t>(dispatch)];
+constexpr const auto& choices_of(ExpertDispatch) {
+  return kExpertDispatches;
 }
 
 // How a model's values lie on the mesh, beyond what the axes' sizes say.

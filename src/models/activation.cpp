@@ -1,6 +1,5 @@
 #include "models/activation.h"
 
-#include "models/word_list.h"
 #include "ops/ops.h"
 
 namespace sextant {
@@ -25,21 +24,13 @@ constexpr ActivationRow kActivationRows[] = {
     {&ops::gelu_erf, 0, kGelu}, {&ops::gelu, 0, kGeluTanh},      {&ops::swish, 1.702, kQuickGelu},
     {&ops::relu, 0, kRelu},     {&ops::squared_relu, 0, kRelu2}, {&ops::swish, 1, kSilu},
 };
-static_assert(std::size(kActivationRows) == word_count(kActivations));
+static_assert(std::size(kActivationRows) == std::size(kActivations));
 
 const ActivationRow& row_of(Activation activation) {
   return kActivationRows[static_cast<size_t>(activation)];
 }
 
 }  // namespace
-
-std::string_view name_of(Activation activation) {
-  return word_at(kActivations, static_cast<size_t>(activation));
-}
-
-std::optional<Activation> activation_from_name(std::string_view name) {
-  return value_of_word<Activation>(kActivations, name);
-}
 
 ActivationOp op_of(Activation activation) {
   const ActivationRow& row = row_of(activation);

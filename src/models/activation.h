@@ -8,23 +8,26 @@
 #include <string_view>
 #include <utility>
 
+#include "describe/choice.h"
 #include "ir/attrs.h"
 
 namespace sextant {
 
 struct OpDef;
 
-enum class Activation : uint8_t {
-  gelu,        // x·Φ(x), by erf
-  gelu_tanh,   // its approximation by tanh
-  quick_gelu,  // its approximation x·sigmoid(1.702·x)
-  relu,
-  relu2,  // max(x, 0)²
-  silu,   // x·sigmoid(x)
+enum class Activation : uint8_t { gelu, gelu_tanh, quick_gelu, relu, relu2, silu };
+
+inline constexpr Choice<Activation> kActivations[] = {
+    {Activation::gelu, "gelu", "x·Φ(x), by erf"},
+    {Activation::gelu_tanh, "gelu_tanh", "its approximation by tanh, GPT-2's `gelu_new`"},
+    {Activation::quick_gelu, "quick_gelu", "its approximation x·sigmoid(1.702·x)"},
+    {Activation::relu, "relu"},
+    {Activation::relu2, "relu2", "max(x, 0)²"},
+    {Activation::silu, "silu", "x·sigmoid(x)"},
 };
-inline constexpr std::string_view kActivations = "gelu|gelu_tanh|quick_gelu|relu|relu2|silu";
-std::string_view name_of(Activation activation);
-std::optional<Activation> activation_from_name(std::string_view name);
+constexpr const auto& choices_of(Activation) {
+  return kActivations;
+}
 
 struct ActivationOp {
   ActivationOp(const OpDef* op, Attrs with = {}) : def(op), attrs(std::move(with)) {}

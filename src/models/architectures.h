@@ -1,16 +1,15 @@
 // The names of models.def, known at compile time.
 #pragma once
 
-#include <string_view>
+#include "describe/choice.h"
 
 namespace sextant {
 
-// The words of model.architecture: "gpt2|llama|...".
-#define MODEL(name) "|" #name
-inline constexpr std::string_view kArchitectures = std::string_view(
+// The words of model.architecture.
+inline constexpr ChoiceText kArchitectures[] = {
+#define MODEL(name) {#name, ""},
 #include "models/models.def"
-                                                       )
-                                                       .substr(1);
 #undef MODEL
+};
 
 }  // namespace sextant

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/word_list.h"
-
 namespace sextant {
 
 using nlohmann::json;
@@ -75,7 +73,7 @@ RopeScaling scaling_in(HfReader& rope, HfReader& reader, RopeType type, const Mo
 }
 
 json scaling_json(const RopeScaling& scaling) {
-  json out = {{"rope_type", name_of(scaling.type)}, {"factor", scaling.factor}};
+  json out = {{"rope_type", word_of(scaling.type)}, {"factor", scaling.factor}};
   if (scaling.mscale_all_dim > 0) out["mscale_all_dim"] = scaling.mscale_all_dim;
   if (scaling.type == RopeType::linear || scaling.type == RopeType::dynamic) return out;
   out["original_max_position_embeddings"] = scaling.original_max_positions;
@@ -116,11 +114,12 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
                   "the same value for both names");
   std::string_view type_key = rope.has("rope_type") ? "rope_type" : "type";
   std::string type = rope.text(type_key, "default");
-  if (type == "su") type = name_of(RopeType::longrope);  // its first name
-  if (auto known = rope_type_of(type))
+  if (type == "su") type = word_of(RopeType::longrope);  // its first name
+  if (auto known = value_of_word<RopeType>(type))
     choice.scaling = scaling_in(rope, reader, *known, spec);
   else if (type != "default")
-    rope.complain(type_key, fmt::format("\"{}\" is not supported", type), fmt::format("one of default|{}", kRopeTypes));
+    rope.complain(type_key, fmt::format("\"{}\" is not supported", type),
+                  fmt::format("one of default, {}", words_text_of<RopeType>()));
   reader.take_complaints_of(rope);
   return choice;
 }
@@ -213,8 +212,8 @@ Activation read_activation(HfReader& reader, std::string_view key, Activation ot
   std::string name = reader.text(key, std::string(hf_names_of(otherwise).front()));
   if (std::optional<Activation> known = activation_of_hf_name(name)) return *known;
   std::vector<std::string_view> names;
-  for (size_t i = 0; i < word_count(kActivations); ++i)
-    for (std::string_view one : hf_names_of(static_cast<Activation>(i))) names.push_back(one);
+  for (const Choice<Activation>& choice : kActivations)
+    for (std::string_view one : hf_names_of(choice.value)) names.push_back(one);
   reader.complain(key, fmt::format("{} is not supported", shown(json(name))),
                   fmt::format("one of {}", fmt::join(names, ", ")));
   return otherwise;

@@ -42,7 +42,7 @@ void write(const ModelSpec& spec, json& out) {
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (!spec.rope_scaling || spec.rope_scaling->type == RopeType::longrope) return;
   problems.push_back({{"rope_scaling"},
-                      fmt::format("phi3 does not scale its RoPE by {}", name_of(spec.rope_scaling->type)),
+                      fmt::format("phi3 does not scale its RoPE by {}", word_of(spec.rope_scaling->type)),
                       "no rope_scaling: Phi-3 has longrope alone, whose divisors come with a directory (model.from)"});
 }
 

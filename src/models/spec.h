@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "describe/choice.h"
 #include "models/activation.h"
 
 namespace sextant {
@@ -20,11 +21,18 @@ enum class RopeType : uint8_t {
   yarn,      // likewise, by the number of turns over the first context (Peng et al. 2023)
   longrope,  // each divided by a number of its own (Ding et al. 2024)
 };
-inline constexpr std::string_view kRopeTypes = "linear|dynamic|llama3|yarn|longrope";
-// Those that a few numbers describe.
-inline constexpr std::string_view kRopeTypesByNumbers = kRopeTypes.substr(0, kRopeTypes.rfind('|'));
-std::string_view name_of(RopeType type);
-std::optional<RopeType> rope_type_of(std::string_view name);
+
+struct RopeTypeChoice : Choice<RopeType> {
+  bool by_numbers = true;  // a few numbers describe it; else it comes with a directory only
+};
+
+inline constexpr RopeTypeChoice kRopeTypes[] = {
+    {{RopeType::linear, "linear"}}, {{RopeType::dynamic, "dynamic"}},          {{RopeType::llama3, "llama3"}},
+    {{RopeType::yarn, "yarn"}},     {{RopeType::longrope, "longrope"}, false},
+};
+constexpr const auto& choices_of(RopeType) {
+  return kRopeTypes;
+}
 
 struct RopeScaling {
   RopeType type = RopeType::llama3;
@@ -47,35 +55,52 @@ double default_attention_factor(const RopeScaling& scaling);
 double score_factor(const RopeScaling& scaling);
 
 // Where the norms of a block stand, for the architectures that leave it to the spec.
-enum class NormPlacement : uint8_t {
-  pre,                // before each half, and one behind the last block
-  pre_without_final,  // without that one (OPT's _remove_final_layer_norm)
-  post,               // behind each half has been added, and none behind the last block (OPT-350M)
+enum class NormPlacement : uint8_t { pre, pre_without_final, post };
+
+inline constexpr Choice<NormPlacement> kNormPlacements[] = {
+    {NormPlacement::pre, "pre", "before attention and MLP, and one behind the last block"},
+    {NormPlacement::pre_without_final, "pre-without-final",
+     "the same without that one (OPT's `_remove_final_layer_norm`)"},
+    {NormPlacement::post, "post", "behind each has been added, and none behind the last block, as in OPT-350M"},
 };
-inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
-std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
+constexpr const auto& choices_of(NormPlacement) {
+  return kNormPlacements;
+}
 
 // The function from a router's logits to scores. Scores choose the experts and weigh their outputs.
 enum class ExpertScore : uint8_t { softmax, sigmoid };
-inline constexpr std::string_view kExpertScores = "softmax|sigmoid";
-std::optional<ExpertScore> expert_score_from_name(std::string_view name);
 
-// Over what the loss that balances experts takes its means.
-enum class BalanceScope : uint8_t {
-  all_layers,  // all tokens in all layers together, as transformers does: top_k times the coefficient where balanced
-  layer,       // all tokens of the microbatch, in each layer (Switch, Megatron): the coefficient where balanced
-  sequence,    // each sequence in each layer (DeepSeek): the coefficient where balanced
+inline constexpr Choice<ExpertScore> kExpertScores[] = {
+    {ExpertScore::softmax, "softmax"},
+    {ExpertScore::sigmoid, "sigmoid"},
 };
-inline constexpr std::string_view kBalanceScopes = "all-layers|layer|sequence";
-std::optional<BalanceScope> balance_scope_from_name(std::string_view name);
+constexpr const auto& choices_of(ExpertScore) {
+  return kExpertScores;
+}
+
+// Over what the loss that balances experts takes its means. Where they are balanced it is the coefficient, over all
+// layers together top_k times that.
+enum class BalanceScope : uint8_t { all_layers, layer, sequence };
+
+inline constexpr Choice<BalanceScope> kBalanceScopes[] = {
+    {BalanceScope::all_layers, "all-layers", "all tokens in all layers together, as in transformers"},
+    {BalanceScope::layer, "layer", "all tokens of the microbatch in each layer, as in Switch and Megatron"},
+    {BalanceScope::sequence, "sequence", "each sequence in each layer, as in DeepSeek"},
+};
+constexpr const auto& choices_of(BalanceScope) {
+  return kBalanceScopes;
+}
 
 // Which slots an expert keeps that takes fewer than ask for it.
-enum class DropPolicy : uint8_t {
-  probs,     // those with the largest weights
-  position,  // those of the first tokens
+enum class DropPolicy : uint8_t { probs, position };
+
+inline constexpr Choice<DropPolicy> kDropPolicies[] = {
+    {DropPolicy::probs, "probs", "the tokens with the largest routing weights"},
+    {DropPolicy::position, "position", "the first tokens of a sequence"},
 };
-inline constexpr std::string_view kDropPolicies = "probs|position";
-std::optional<DropPolicy> drop_policy_from_name(std::string_view name);
+constexpr const auto& choices_of(DropPolicy) {
+  return kDropPolicies;
+}
 
 // Experts in place of the MLP: every token goes through some of many.
 struct ExpertsSpec {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ir/op_def.h"
+#include "ir/precision.h"
 
 namespace sextant {
 
@@ -35,28 +36,30 @@ struct Fp8Product {
 };
 
 struct Fp8Recipe {
-  std::string_view name;                        // the word of train.precision
+  Precision precision = Precision::fp8;
   int64_t tile = 0;                             // neighbours that share a scale; 0: the whole value does
   std::array<Fp8Quantizer, 3> quantizers = {};  // by Fp8Operand
   std::array<Fp8Product, 3> products = {};
 
+  std::string_view name() const { return word_of(precision); }
   const Fp8Quantizer& of(Fp8Operand operand) const { return quantizers[static_cast<size_t>(operand)]; }
   const Fp8Product* product_of(const Op& op) const;  // null: the op stays as it is
   bool made(const Op& op) const;                     // whether it is one that the recipe puts in place of a wide one
 };
 
 std::span<const Fp8Recipe> fp8_recipes();
-const Fp8Recipe* find_fp8_recipe(std::string_view name);  // null when there is none
+const Fp8Recipe* find_fp8_recipe(Precision precision);  // null when it is none
 
 // A format that is known but that no target runs: Programs in it are made to be priced alone.
 struct BlockFormat {
-  std::string_view name;  // the word of train.precision
+  Precision precision = Precision::mxfp8;
   int64_t element_bits = 8;
   int64_t block = 32;  // neighbours that share a scale
   int64_t scale_bits = 8;
   std::string_view units;  // the peak of a machine file that its products run at
   // A peak that all devices have which scale blocks of operands themselves, and no others.
   static constexpr std::string_view kScalingUnits = "fp4";
+  std::string_view name() const { return word_of(precision); }
   double bytes_per_element() const {
     return (static_cast<double>(element_bits) + static_cast<double>(scale_bits) / static_cast<double>(block)) / 8;
   }
@@ -64,6 +67,6 @@ struct BlockFormat {
 };
 
 std::span<const BlockFormat> block_formats();
-const BlockFormat* find_block_format(std::string_view name);  // null when there is none
+const BlockFormat* find_block_format(Precision precision);  // null when it is none
 
 }  // namespace sextant

@@ -69,6 +69,7 @@ const OptimizerDef optimizers::adafactor{
                  .beta2_decay = -0.8,
                  .update_clip = 1.0,
                  .min_rms = 1e-3},
+    .sums_need_whole_weights = true,
     .states = states,
     .update = update,
 };

@@ -8,40 +8,37 @@ namespace sextant {
 
 namespace {
 
-enum class Kept : uint8_t { f32, bf16, int8 };
-
 // In elements. Narrow states of smaller tensors save almost no memory; norms and biases, which are small, need the
 // precision most.
 constexpr int64_t kLeastNarrow = 4096;
 
-Kept kept(const OptimizedWeight& weight, const OptimizerSettings& settings) {
-  std::string_view state = settings.state ? std::string_view(*settings.state) : "f32";
-  if (state == "f32" || weight.stored_elements < kLeastNarrow) return Kept::f32;
-  if (state == "bf16") return Kept::bf16;
-  return weight.is_matrix() ? Kept::int8 : Kept::f32;
+StateType kept(const OptimizedWeight& weight, const OptimizerSettings& settings) {
+  StateType state = settings.state.value_or(StateType::f32);
+  if (weight.stored_elements < kLeastNarrow) return StateType::f32;
+  return state == StateType::int8 && !weight.is_matrix() ? StateType::f32 : state;
 }
 
-Kept kept_here(const OptimizedWeight& weight, const OptimizerSettings& settings) {
-  Kept form = kept(weight, settings);
-  return form == Kept::int8 && !weight.whole_blocks ? Kept::f32 : form;
+StateType kept_here(const OptimizedWeight& weight, const OptimizerSettings& settings) {
+  StateType form = kept(weight, settings);
+  return form == StateType::int8 && !weight.whole_blocks ? StateType::f32 : form;
 }
 
 }  // namespace
 
 OptimizerSettings adamw_defaults() {
-  return {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .state = "f32"};
+  return {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .state = StateType::f32};
 }
 
 std::vector<OptimizerState> adamw_states(const OptimizedWeight& weight, const OptimizerSettings& settings) {
   // A mean of squares is never negative: the update takes its root.
   OptimizerState m{.name = "adam_m"}, v{.name = "adam_v", .range = OptimizerState::Range::not_negative};
   switch (kept_here(weight, settings)) {
-    case Kept::f32:
+    case StateType::f32:
       return {m, v};
-    case Kept::bf16:
+    case StateType::bf16:
       m.dtype = v.dtype = DType::bf16;
       return {m, v};
-    case Kept::int8:
+    case StateType::int8:
       break;
   }
   m.dtype = v.dtype = DType::u8;
@@ -57,12 +54,12 @@ void adamw_update(UpdateScope& s, ValueId lr) {
               {"beta2", *s.settings().beta2},
               {"eps", *s.settings().eps},
               {"weight_decay", s.weight_decay()}};
-  Kept form = kept_here(s.weight(), s.settings());
-  bool rounds = form == Kept::bf16 || s.rounds_weight();
+  StateType form = kept_here(s.weight(), s.settings());
+  bool rounds = form == StateType::bf16 || s.rounds_weight();
   const Attrs rounding = rounds ? s.rounding() : Attrs();
   for (const auto& [name, value] : rounding.entries()) attrs.set(name, value);
   if (s.rounds_weight()) attrs.set("round_weight", int64_t{1});
-  if (form == Kept::int8) {
+  if (form == StateType::int8) {
     inputs.push_back(s.state(2));
     inputs.push_back(s.state(3));
     attrs.set("block", kStateBlock);
@@ -76,6 +73,9 @@ const OptimizerDef optimizers::adamw{
     .name = "adamw",
     .summary = "AdamW: means of gradients and of their squares",
     .defaults = adamw_defaults(),
+    .reads_narrow_gradients = true,
+    .rounds_weights = true,
+    .runs_on_host = true,
     .states = adamw_states,
     .update = [](UpdateScope& s) { adamw_update(s, s.lr()); },
 };

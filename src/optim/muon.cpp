@@ -31,7 +31,7 @@ void muon_update(UpdateScope& s) {
   ValueId direction = s.emit(ops::orthogonalize, {momentum},
                              {{"packed", s.weight().packed_rows},
                               {"steps", *settings.ns_steps},
-                              {"adjust", *settings.adjust_lr},
+                              {"adjust", std::string(word_of(*settings.adjust_lr))},
                               {"bf16", int64_t{s.low_bits() != kNoValue ? 1 : 0}}})[0];
   s.write(ops::muon_step, {s.value(), direction, s.lr(), s.scale()}, {{"weight_decay", s.weight_decay()}});
 }
@@ -43,7 +43,7 @@ OptimizerSettings defaults() {
   settings.momentum = 0.95;
   settings.nesterov = true;
   settings.ns_steps = 5;
-  settings.adjust_lr = "original";
+  settings.adjust_lr = MuonAdjustment::original;
   settings.adamw_lr_ratio = 1.0;
   return settings;
 }

@@ -43,6 +43,13 @@ std::vector<std::string_view> settings_of(const OptimizerDef& def) {
   return names;
 }
 
+std::string optimizers_with(bool OptimizerDef::*ability) {
+  std::string names;
+  for (const OptimizerDef* def : all_optimizers())
+    if (def->*ability) names += (names.empty() ? "" : " or ") + std::string(def->name);
+  return names;
+}
+
 OptimizerSettings Optimizer::resolved() const {
   return with_defaults(*def, settings);
 }

@@ -95,6 +95,11 @@ struct OptimizerDef {
   OptimizerSettings defaults;
   // Which weights decay: matrices, unless the file says otherwise.
   bool (*decays)(const OptimizedWeight&) = [](const OptimizedWeight& weight) { return weight.is_matrix(); };
+  // Abilities of some optimizers; configs that ask them of another are refused.
+  bool reads_narrow_gradients = false;   // gradients of experts in bf16 (train.expert_gradients)
+  bool rounds_weights = false;           // bf16 weights, rounded at random (train.master_weights)
+  bool runs_on_host = false;             // with its states in f32 (offload.optimizer)
+  bool sums_need_whole_weights = false;  // its exact sums depend on where the shards of a weight begin
   std::vector<OptimizerState> (*states)(const OptimizedWeight&, const OptimizerSettings&);
   void (*update)(UpdateScope&);
 };
@@ -108,13 +113,15 @@ namespace optimizers {
 std::span<const OptimizerDef* const> all_optimizers();
 const OptimizerDef* find_optimizer(std::string_view name);  // null when there is none
 
-// "adamw|sgd|…", for the config's schema.
-#define OPTIMIZER(name) "|" #name
-inline constexpr std::string_view kOptimizerNames = std::string_view(
+// The words of optimizer.name.
+inline constexpr ChoiceText kOptimizerNames[] = {
+#define OPTIMIZER(name) {#name, ""},
 #include "optim/optimizers.def"
-                                                        )
-                                                        .substr(1);
 #undef OPTIMIZER
+};
+
+// Those for which it holds: "adamw or lion".
+std::string optimizers_with(bool OptimizerDef::*ability);
 
 // An optimizer with the settings of a run.
 struct Optimizer {

@@ -3,19 +3,33 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+
+#include "describe/choice.h"
+#include "ops/muon.h"
 
 namespace sextant {
 
+// The type of the means of gradients and of their squares between steps.
+enum class StateType : uint8_t { f32, bf16, int8 };
+
+inline constexpr Choice<StateType> kStateTypes[] = {
+    {StateType::f32, "f32"},
+    {StateType::bf16, "bf16", "rounded at random, the same on every mesh"},
+    {StateType::int8, "int8", "codes of 8 bits with a scale for every 256 neighbours in a row"},
+};
+constexpr const auto& choices_of(StateType) {
+  return kStateTypes;
+}
+
 struct OptimizerSettings {
   std::optional<double> beta1, beta2, eps, weight_decay;
-  std::optional<std::string> state;  // what is kept of a weight: "f32", "bf16", "int8"
+  std::optional<StateType> state;
   std::optional<double> momentum;
   std::optional<bool> nesterov;
   std::optional<double> beta2_decay, update_clip, min_rms;
   std::optional<int64_t> ns_steps;
-  std::optional<std::string> adjust_lr;
+  std::optional<MuonAdjustment> adjust_lr;
   std::optional<double> adamw_lr_ratio;
   bool operator==(const OptimizerSettings&) const = default;
 };

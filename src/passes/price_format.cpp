@@ -23,7 +23,7 @@ void price_format(Graph& graph, const Quantization& what) {
     if (!is_narrowed(op)) continue;
     std::string why = reason_to_keep_wide(graph, op, linears);
     if (why.empty())
-      op.attrs.set(kPricedIn, std::string(what.format->name));
+      op.attrs.set(kPricedIn, std::string(what.format->name()));
     else
       op.attrs.set("kept_wide", why);
   }

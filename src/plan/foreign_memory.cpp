@@ -168,7 +168,7 @@ double foreign_optimizer(const SoftwareProfile& profile) {
 }
 
 ForeignExtra foreign_extra(const Program& program, const RunConfig& run, const SoftwareProfile& profile) {
-  bool keeps_all = run.train.recompute != "full", keeps_scores = keeps_all && !profile.recompute_attention;
+  bool keeps_all = run.train.recompute != RecomputeMode::full, keeps_scores = keeps_all && !profile.recompute_attention;
   ScoreBytes scores = scores_of(program, profile);
   ForeignExtra extra{.saved = 0,
                      .working = logit_bytes(program, profile) + (keeps_scores ? 0 : scores.single) +

@@ -14,7 +14,7 @@ void require_units(const RunConfig& run, const Machine& machine) {
   const std::string& device = machine.device.name;
   if (find_fp8_recipe(run.train.precision) && machine.peak("fp8") == 0)
     throw UserError({.place = run.place_of("train.precision"),
-                     .got = fmt::format("{} on {}, which has no fp8 units", run.train.precision, device),
+                     .got = fmt::format("{} on {}, which has no fp8 units", word_of(run.train.precision), device),
                      .expected = "\"bf16\" or \"auto\", or a machine with fp8 in [device.peak_tflops]"});
   const BlockFormat* format = find_block_format(run.train.precision);
   if (!format) return;
@@ -22,7 +22,7 @@ void require_units(const RunConfig& run, const Machine& machine) {
     if (machine.peak(std::string(units)) == 0)
       throw UserError(
           {.place = run.place_of("train.precision"),
-           .got = fmt::format("{} on {}, which has no units for it ({})", format->name, device, format->text()),
+           .got = fmt::format("{} on {}, which has no units for it ({})", format->name(), device, format->text()),
            .expected = "\"bf16\" or \"auto\", or a machine with fp4 in [device.peak_tflops]"});
 }
 
@@ -33,7 +33,7 @@ Target machine_target(const MachineTargetRequest& r) {
   if (device.kind == DeviceKind::accelerator) {
     require_units(r.run, r.machine);
     Target target = overlay(cuda_target_of(r.run), r.profile);
-    for (const BlockFormat& format : block_formats()) target.priced_formats.push_back(format.name);
+    for (const BlockFormat& format : block_formats()) target.priced_formats.push_back(format.name());
     return target;
   }
   // A device is the threads of one rank, and a node is as many ranks as were measured side by side.

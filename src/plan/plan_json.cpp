@@ -87,7 +87,7 @@ std::string plan_json(const RunPlan& p) {
                   {"per_step_model", p.flops.model_causal * static_cast<double>(p.tokens_per_step)},
                   {"per_step_executed", p.flops.executed * static_cast<double>(p.tokens_per_step)}};
   if (p.expert_rows)
-    out["expert_rows"] = {{"dispatch", name_of(p.expert_rows->dispatch)},
+    out["expert_rows"] = {{"dispatch", word_of(p.expert_rows->dispatch)},
                           {"capacity", p.expert_rows->capacity},
                           {"most", p.expert_rows->most},
                           {"copies", p.expert_rows->copies},
@@ -116,7 +116,7 @@ std::string plan_json(const RunPlan& p) {
   if (!p.machine.empty()) {
     out["machine"] = p.machine, out["device"] = p.device, out["profile"] = p.profile;
     if (p.format)
-      out["format"] = {{"name", p.format->name},
+      out["format"] = {{"name", p.format->name()},
                        {"bytes_per_element", p.format->bytes_per_element()},
                        {"peak_tflops", p.format_peak / 1e12}};
     // null: it does not fit, and would not run.

@@ -17,7 +17,7 @@ std::string expert_dispatch_text(const ExpertRowsPlan& rows) {
   if (rows.dispatch == ExpertDispatch::gather)
     return fmt::format("gather: all {} tokens of a rank go to each rank of ep", human_count(rows.copies));
   return fmt::format("{}: {} copies of a rank's tokens go to each rank of ep, one for each token{}",
-                     name_of(rows.dispatch), human_count(rows.copies),
+                     word_of(rows.dispatch), human_count(rows.copies),
                      rows.dispatch == ExpertDispatch::rows ? " and expert" : "");
 }
 
@@ -84,7 +84,7 @@ std::string known_text(const RunPlan& p) {
     return fmt::format("  {:<36} {:>19}  our own software: no interval\n", "known", "to the byte");
   if (p.memory_basis == MemoryBasis::wide)
     return fmt::format("  {:<36} {:>19}  values are held in bf16; nothing here runs {} yet\n", "known", "not",
-                       p.format->name);
+                       p.format->name());
   if (p.memory_basis == MemoryBasis::programs)
     return fmt::format("  {:<36} {:>19}  that of our Programs, with room for the worst routing\n", "known", "not");
   if (!p.memory_interval) return {};

@@ -103,7 +103,9 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     const Program& program = programs.train[i];
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
     const OptimizerSection& optimizer = request.run.optimizer;
-    plan.optimizer = optimizer.name + (optimizer.state.value_or("f32") == "f32" ? "" : ", " + *optimizer.state);
+    plan.optimizer = optimizer.name + (optimizer.state.value_or(StateType::f32) == StateType::f32
+                                           ? ""
+                                           : fmt::format(", {}", word_of(*optimizer.state)));
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
     if (plan.memory_basis == MemoryBasis::estimate)
@@ -159,7 +161,7 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
 double saved_bytes(const RunPlan& plan, const PlanRequest& request) {
   const MemoryParts& memory = plan.classes.front().memory;
   int64_t bytes = memory.weights + memory.optimizer + plan.classes.front().host.optimizer;
-  DType dtype = dtype_from_name(request.run.checkpoint.dtype).value();
+  DType dtype = request.run.checkpoint.dtype;
   if (dtype == DType::f32) return static_cast<double>(bytes);
   for (const Value& value : request.lowered.programs.train.front().values)
     if (value.kind == ValueKind::parameter) bytes += value.local.count() * size_of(dtype);

@@ -351,9 +351,9 @@ class Proposer {
                                      bits * std::numbers::ln2 * data_.bytes_per_token(), what_it_writes(bits)));
   }
 
-  bool fits(int64_t microbatch, const std::string& recompute) {
+  bool fits(int64_t microbatch, RecomputeMode recompute) {
     draft_.set("batch.microbatch", microbatch);
-    draft_.set("train.recompute", recompute);
+    draft_.set("train.recompute", std::string(word_of(recompute)));
     RunConfig run = draft_.run();
     arena_ = largest_arena(lower_run(run, spec_, request_.target(run)).programs);
     return static_cast<double>(arena_.n) <= kShareOfRoom * static_cast<double>(request_.room.n);
@@ -362,8 +362,8 @@ class Proposer {
   // As many sequences at once as fit; computing activations again comes last. False: not even one.
   bool set_microbatch() {
     microbatch_ = std::min<int64_t>(sequences_, on_cpu() ? 8 : 64);
-    while (microbatch_ > 1 && !fits(microbatch_, "none")) microbatch_ /= 2;
-    recompute_ = fits(microbatch_, "none") ? "none" : "full";
+    while (microbatch_ > 1 && !fits(microbatch_, RecomputeMode::none)) microbatch_ /= 2;
+    recompute_ = fits(microbatch_, RecomputeMode::none) ? RecomputeMode::none : RecomputeMode::full;
     return fits(microbatch_, recompute_);
   }
 
@@ -376,7 +376,7 @@ class Proposer {
                         .hint = "`sextant plan --search --machine NAME --devices N` finds a layout for several"});
     std::string why = fmt::format("{} of the memory there is.", human(arena_));
     draft_.set("batch.microbatch", microbatch_, "Sequences at once: " + why);
-    say("memory", fmt::format("{} sequences at once, recompute {}: {}", microbatch_, recompute_, why));
+    say("memory", fmt::format("{} sequences at once, recompute {}: {}", microbatch_, word_of(recompute_), why));
   }
 
   void choose_optimizer() {
@@ -400,7 +400,7 @@ class Proposer {
   ModelSpec spec_;
   int64_t vocab_ = 0;  // of the tokenizer that is trained; 0: there is one
   int64_t seq_ = 0, sequences_ = 0, microbatch_ = 0, steps_ = 0;
-  std::string recompute_;
+  RecomputeMode recompute_ = RecomputeMode::none;
   double step_s_ = 0;  // measured or estimated; 0: not yet
   Bytes arena_;
 };

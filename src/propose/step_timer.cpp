@@ -30,7 +30,7 @@ RunConfig probe_run(const Probe& probe, const RunConfig& run) {
   RunConfig small = parse_config(probe.toml, "a model to measure the speed of this machine with");
   small.device = run.device;
   small.batch = {.sequences = 1, .microbatch = 1, .seq = run.batch.seq};
-  small.model.max_seq = run.batch.seq;
+  small.model.set<&ModelSpec::max_seq>(run.batch.seq);
   return small;
 }
 

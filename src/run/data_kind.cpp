@@ -13,7 +13,7 @@ bool is_stories(const std::vector<std::string>& paths) {
 
 bool are_token_files(const RunConfig& run, const std::vector<std::string>& paths) {
   if (is_stories(paths)) return false;
-  if (run.data.format != "auto") return run.data.format != "text" && run.data.format != "jsonl";
+  if (run.data.format != DataFormat::automatic) return choice_of(run.data.format).holds_tokens;
   return std::none_of(paths.begin(), paths.end(), [](const std::string& p) {
     return std::filesystem::is_directory(p) || text_format_of(p) != nullptr;
   });

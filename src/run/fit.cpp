@@ -1,7 +1,6 @@
 #include "run/fit.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 
@@ -9,8 +8,13 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kRecompute{"none", "norms", "selective",
-                                                     "full"};  // each saves more than the one before
+// Those that any model has, each keeping less than the one before.
+std::vector<RecomputeMode> recompute_modes() {
+  std::vector<RecomputeMode> modes;
+  for (const RecomputeChoice& choice : kRecomputeModes)
+    if (choice.is_searched && !choice.needs_latent_attention) modes.push_back(choice.value);
+  return modes;
+}
 
 std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
   std::vector<int64_t> sizes{run.batch.microbatch};
@@ -31,11 +35,12 @@ Bytes largest_arena(const RunPrograms& programs, MemorySpace space) {
 std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
                                            Bytes room, size_t most) {
   std::vector<Alternative> found;
-  auto first = std::find(kRecompute.begin(), kRecompute.end(), run.train.recompute);
-  if (first == kRecompute.end()) --first;  // "latent" and "alternate" are none of these; full saves more
+  const std::vector<RecomputeMode> modes = recompute_modes();
+  auto first = std::ranges::find(modes, run.train.recompute);
+  if (first == modes.end()) --first;  // another mode than these: the last keeps less
   // Smaller microbatches cost less time than computing everything again, until they no longer fill the device.
   for (int64_t microbatch : smaller_microbatches(run)) {
-    for (auto mode = first; mode != kRecompute.end() && found.size() < most; ++mode) {
+    for (auto mode = first; mode != modes.end() && found.size() < most; ++mode) {
       if (microbatch == run.batch.microbatch && mode == first && *first == run.train.recompute) continue;  // the run
       RunConfig other = run;
       other.batch.microbatch = microbatch;
@@ -45,7 +50,7 @@ std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec
       if (arena > room) continue;
       std::string overrides;
       if (microbatch != run.batch.microbatch) overrides = fmt::format("batch.microbatch={}", microbatch);
-      if (mode != first) overrides += fmt::format("{}train.recompute={}", overrides.empty() ? "" : " ", *mode);
+      if (mode != first) overrides += fmt::format("{}train.recompute={}", overrides.empty() ? "" : " ", word_of(*mode));
       found.push_back({overrides, arena});
       break;  // more recompute at this size only costs time
     }

@@ -25,18 +25,10 @@ namespace sextant {
 
 namespace {
 
-RecomputeMode recompute_mode(const RunConfig& run) {
-  if (run.train.recompute == "full") return RecomputeMode::full;
-  if (run.train.recompute == "alternate") return RecomputeMode::alternate;
-  if (run.train.recompute == "latent") return RecomputeMode::latent;
-  if (run.train.recompute == "norms") return RecomputeMode::norms;
-  return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
-}
-
 [[noreturn]] void refuse_format(const RunConfig& run, const BlockFormat& format) {
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("a format of later devices, which nothing here runs yet ({})", format.text()),
-                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\"",
+                   .expected = "one of the other words of train.precision",
                    .hint = "`plan --machine` plans it for machines that have it, such as b200"});
 }
 
@@ -61,22 +53,15 @@ double checked_gemms(const RunConfig& run, const Target& target) {
 // Of everything that is not a product in fp8.
 DType precision_of(const RunConfig& run, const Target& target) {
   const BlockFormat* format = find_block_format(run.train.precision);
-  if (format && std::ranges::count(target.priced_formats, format->name) == 0) refuse_format(run, *format);
-  if (run.train.precision == "auto" || format || find_fp8_recipe(run.train.precision))
-    return target.computes_in.front();
-  DType wanted = run.train.precision == "fp16" ? DType::f16 : *dtype_from_name(run.train.precision);
+  if (format && std::ranges::count(target.priced_formats, format->name()) == 0) refuse_format(run, *format);
+  const std::optional<DType> own = choice_of(run.train.precision).computes_in;
+  if (!own) return target.computes_in.front();
+  const DType wanted = *own;
   if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
     return wanted;
   throw UserError({.place = run.place_of("train.precision"),
-                   .got = fmt::format("the {} does not compute in {}", target.name, run.train.precision),
+                   .got = fmt::format("the {} does not compute in {}", target.name, word_of(run.train.precision)),
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
-}
-
-ExpertDispatch expert_dispatch(const RunConfig& run) {
-  using enum ExpertDispatch;
-  for (ExpertDispatch dispatch : {automatic, rows, tokens, gather})
-    if (run.mesh.expert_dispatch == name_of(dispatch)) return dispatch;
-  BUG("unknown dispatch {}", run.mesh.expert_dispatch);
 }
 
 // A run that asks for fp8 and has no product in it would only look like one.
@@ -92,14 +77,14 @@ void require_fp8(const RunConfig& run, const Fp8Recipe& recipe, const std::vecto
   for (const auto& [reason, count] : wide)
     reasons += fmt::format("{}{} of them: {}", reasons.empty() ? "" : ", ", count, reason);
   throw UserError({.place = run.place_of("train.precision"),
-                   .got = fmt::format("{} with no product in fp8 ({})", recipe.name, reasons),
+                   .got = fmt::format("{} with no product in fp8 ({})", recipe.name(), reasons),
                    .expected = "a linear in a block whose sizes on a rank fp8 takes",
                    .hint = "`explain --after quantize --op linear` shows why each stays wide"});
 }
 
 // Narrow gradients are narrow where weights are.
 DType gradients_of_experts(const RunConfig& run, const Target& target) {
-  return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
+  return run.train.expert_gradients == DType::bf16 ? precision_of(run, target) : DType::f32;
 }
 
 std::optional<LossScaling> loss_scaling_of(const RunConfig& run) {
@@ -158,7 +143,7 @@ void require_numbers_of_rows(const RunConfig& run, const Graph& graph) {
     throw UserError(
         {.place = run.place_of(by_token ? "mesh.expert_dispatch" : "batch.microbatch"),
          .got = fmt::format("\"{}\" gives {} numbers to the {} tokens that go to experts together",
-                            name_of(queues->dispatch), numbers_of_rows(graph, op), queues->tokens),
+                            word_of(queues->dispatch), numbers_of_rows(graph, op), queues->tokens),
          .expected =
              fmt::format("at most {}{}", kLargest, by_token ? ", tokens × experts; \"rows\" needs fewer numbers" : ""),
          .hint = "a smaller batch.microbatch or batch.seq, or a larger mesh.cp, sends fewer tokens together"});
@@ -207,9 +192,9 @@ PipelineSchedule schedule_of(const RunConfig& run, const Mesh& mesh) {
   PipelineSchedule schedule;
   if (ranks == 1 && !(def && def->one_rank)) {  // one stage: a microbatch after the other
     shape.chunks = 1;
-    schedule = make_schedule("1f1b", shape);
+    schedule = make_schedule(*find_schedule(ScheduleKind::one_f_one_b), shape);
   } else if (def) {
-    schedule = make_schedule(def->name, shape, run.place_of("pipeline.schedule"));
+    schedule = make_schedule(*def, shape, run.place_of("pipeline.schedule"));
   } else {
     schedule = schedule_from_csv(read_file(run.pipeline.file), run.pipeline.file);
   }
@@ -254,8 +239,8 @@ Offload offload_of(const RunConfig& run, DType weights) {
   return {.optimizer = run.offload.optimizer,
           .weights = run.offload.weights,
           .working_weights = run.offload.working_weights,
-          .activations = run.offload.activations == "block",
-          .to = run.offload.to == "nvme" ? MemorySpace::nvme : MemorySpace::host};
+          .activations = run.offload.activations == OffloadedActivations::block,
+          .to = run.offload.to == OffloadTarget::nvme ? MemorySpace::nvme : MemorySpace::host};
 }
 
 }  // namespace
@@ -266,8 +251,8 @@ Optimizer optimizer_of(const RunConfig& run) {
   return {.def = def,
           .settings = run.optimizer,
           .clip = run.optimizer.clip,
-          .rounds_weights = run.train.master_weights == "bf16",
-          .norm_limit = run.train.spike.action == "skip"};
+          .rounds_weights = run.train.master_weights == DType::bf16,
+          .norm_limit = run.train.spike.action == SpikeAction::skip};
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank, MemorySpace space) const {
@@ -304,11 +289,11 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
   RunShape shape{
       .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
-                    .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
+                    .context = m.context,
                     .ring_order = ring_order_of(run, spec),
                     .zero = static_cast<int>(m.zero),
                     .expert_capacity = m.expert_capacity,
-                    .expert_dispatch = expert_dispatch(run)};
+                    .expert_dispatch = m.expert_dispatch};
   shape.pipeline = schedule_of(run, shape.mesh);
   if (shape.pipeline.placement == StagePlacement::both_ways) {
     shape.pipeline = folded(shape.pipeline, run.place_of("pipeline.schedule"));
@@ -346,15 +331,14 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                        .blocks_per_stage = blocks,
                        .checks = checks,
                        .observe = observe};
-  options.plan = {
-      .recompute = recompute_mode(run),
-      .deferred = run.pipeline.deferred_gradients == "cheap" ? DeferredGradients::cheap : DeferredGradients::all,
-      .zero = shape.parallel.zero,
-      .microbatches = shape.pipeline.shape.microbatches,
-      .overlap = run.mesh.overlap,
-      .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))},
-      .offload = offload_of(run, use.dtype),
-      .exact_parts = exact_parts_of(run, shape.mesh)};
+  options.plan = {.recompute = run.train.recompute,
+                  .deferred = run.pipeline.deferred_gradients,
+                  .zero = shape.parallel.zero,
+                  .microbatches = shape.pipeline.shape.microbatches,
+                  .overlap = run.mesh.overlap,
+                  .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))},
+                  .offload = offload_of(run, use.dtype),
+                  .exact_parts = exact_parts_of(run, shape.mesh)};
   const int64_t rounds = expert_rounds(graph).all;
   options.measures.noise_scale = run.log.grad_noise_scale;
   if (run.log.grad_noise_scale) require_like_gradients(run, shape);
@@ -379,7 +363,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   if (run.log.tensor_stats_every > 0) {
     LowerOptions measuring = options;
     measuring.measures.statistics = true;
-    if (run.log.tensor_stats_format != "auto") measuring.measures.format = dtype_from_name(run.log.tensor_stats_format);
+    measuring.measures.format = choice_of(run.log.tensor_stats_format).dtype;
     measuring.beside = &programs.train;
     measuring.observe = {};
     use.parallel.expert_rounds = 1;

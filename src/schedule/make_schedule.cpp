@@ -33,15 +33,18 @@ void refuse_impossible(const PipelineShape& shape, std::string_view place) {
 }  // namespace
 
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape, std::string_view place) {
-  const ScheduleDef& def = schedule_named(name, place);
+  return make_schedule(schedule_named(name, place), shape, place);
+}
+
+PipelineSchedule make_schedule(const ScheduleDef& def, const PipelineShape& shape, std::string_view place) {
   refuse_impossible(shape, place);
   if (!is_defined(def, shape))
     throw UserError(Complaint{.place = std::string(place),
                               .got = fmt::format("schedule {} is not defined for {} ranks, {} chunks, {} microbatches",
-                                                 name, shape.ranks, shape.chunks, shape.microbatches),
+                                                 def.name, shape.ranks, shape.chunks, shape.microbatches),
                               .expected = shapes_text(def),
                               .hint = std::string(def.hint)});
-  PipelineSchedule schedule{.name = std::string(name), .shape = shape, .placement = def.placement};
+  PipelineSchedule schedule{.name = std::string(def.name), .shape = shape, .placement = def.placement};
   for (int rank = 0; rank < shape.ranks; ++rank) schedule.ranks.push_back(def.order(shape, rank));
   return schedule;
 }

@@ -61,6 +61,10 @@ bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int 
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                std::string_view place = "pipeline.schedule");
 
+struct ScheduleDef;
+PipelineSchedule make_schedule(const ScheduleDef& def, const PipelineShape& shape,
+                               std::string_view place = "pipeline.schedule");
+
 // The same order of F and B, one by one and with weight gradients inside B: what takes the least memory.
 PipelineSchedule with_whole_backwards(PipelineSchedule schedule);
 

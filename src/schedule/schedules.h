@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "describe/choice.h"
 #include "schedule/orders.h"
 #include "schedule/pipeline.h"
 
@@ -28,7 +28,21 @@ struct CountRule {
   bool even = false;              // both are even
 };
 
+enum class ScheduleKind : uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  breadth_first,
+  zb_h1,
+  zbv,
+  combined_1f1b,
+  dualpipev,
+  dualpipe,
+  from_file,  // read from a CSV file: it has no definition
+};
+
 struct ScheduleDef {
+  ScheduleKind kind;
   std::string_view name;
   Order (*order)(const PipelineShape& shape, int rank);
   StagePlacement placement = StagePlacement::loop;
@@ -37,6 +51,7 @@ struct ScheduleDef {
   bool defers_weights = false;  // it has W actions
   bool pairs = false;           // it runs forwards beside backwards
   bool one_rank = false;        // it is another order than 1f1b's on one rank too
+  bool is_searched = false;     // by searches of layouts
   std::string_view hint = {};   // what else there is where it is not defined
 
   // How many times each weight is there.
@@ -44,39 +59,57 @@ struct ScheduleDef {
 };
 
 inline constexpr std::array<ScheduleDef, 9> kSchedules{{
-    {.name = "gpipe", .order = gpipe, .hint = "breadth-first is GPipe with several chunks."},
-    {.name = "1f1b", .order = one_f_one_b, .hint = "interleaved is 1F1B with several chunks."},
-    {.name = "interleaved",
+    {.kind = ScheduleKind::gpipe,
+     .name = "gpipe",
+     .order = gpipe,
+     .hint = "breadth-first is GPipe with several chunks."},
+    {.kind = ScheduleKind::one_f_one_b,
+     .name = "1f1b",
+     .order = one_f_one_b,
+     .is_searched = true,
+     .hint = "interleaved is 1F1B with several chunks."},
+    {.kind = ScheduleKind::interleaved,
+     .name = "interleaved",
      .order = interleaved,
      .chunks = {2, 0},
      .counts = {.whole_groups = true},
+     .is_searched = true,
      .hint = "Microbatches pass through the chunks in groups of one per rank. 1f1b takes one chunk and any number of "
              "them, breadth-first any shape."},
-    {.name = "breadth-first", .order = breadth_first, .chunks = {1, 0}},
-    {.name = "zb-h1",
+    {.kind = ScheduleKind::breadth_first, .name = "breadth-first", .order = breadth_first, .chunks = {1, 0}},
+    {.kind = ScheduleKind::zb_h1,
+     .name = "zb-h1",
      .order = zb_h1,
      .defers_weights = true,
+     .is_searched = true,
      .hint = "zbv is the zero-bubble schedule with two chunks."},
-    {.name = "zbv",
+    {.kind = ScheduleKind::zbv,
+     .name = "zbv",
      .order = zbv,
      .placement = StagePlacement::v,
      .chunks = {2, 2},
      .defers_weights = true,
+     .is_searched = true,
      .hint = "zb-h1 is the zero-bubble schedule with one chunk."},
-    {.name = "combined-1f1b",
+    {.kind = ScheduleKind::combined_1f1b,
+     .name = "combined-1f1b",
      .order = combined_1f1b,
      .pairs = true,
      .one_rank = true,
+     .is_searched = true,
      .hint = "dualpipev pairs forwards and backwards with two chunks."},
-    {.name = "dualpipev",
+    {.kind = ScheduleKind::dualpipev,
+     .name = "dualpipev",
      .order = dualpipev,
      .placement = StagePlacement::v,
      .chunks = {2, 2},
      .counts = {.microbatches_per_rank = 2},
      .defers_weights = true,
      .pairs = true,
+     .is_searched = true,
      .hint = "zbv takes fewer microbatches, combined-1f1b pairs forwards and backwards with one chunk."},
-    {.name = "dualpipe",
+    {.kind = ScheduleKind::dualpipe,
+     .name = "dualpipe",
      .order = dualpipe,
      .placement = StagePlacement::both_ways,
      .chunks = {2, 2},
@@ -87,34 +120,25 @@ inline constexpr std::array<ScheduleDef, 9> kSchedules{{
      .hint = "dualpipev takes any number of ranks and keeps one copy of the model."},
 }};
 
-// A schedule that is read from a file has this name in configs.
-inline constexpr std::string_view kScheduleFromFile = "csv";
-
-namespace schedule_words {
-constexpr size_t length() {
-  size_t letters = kScheduleFromFile.size();
-  for (const ScheduleDef& def : kSchedules) letters += def.name.size() + 1;
-  return letters;
+// The words of pipeline.schedule.
+inline constexpr auto kScheduleChoices = [] {
+  std::array<Choice<ScheduleKind>, kSchedules.size() + 1> choices{};
+  for (size_t i = 0; i < kSchedules.size(); ++i) choices[i] = {kSchedules[i].kind, kSchedules[i].name};
+  choices.back() = {ScheduleKind::from_file, "csv", "read from `file`"};
+  return choices;
+}();
+constexpr const auto& choices_of(ScheduleKind) {
+  return kScheduleChoices;
 }
-constexpr std::array<char, length()> joined() {
-  std::array<char, length()> text{};
-  size_t at = 0;
-  for (const ScheduleDef& def : kSchedules) {
-    for (char letter : def.name) text[at++] = letter;
-    text[at++] = '|';
-  }
-  for (char letter : kScheduleFromFile) text[at++] = letter;
-  return text;
-}
-inline constexpr std::array<char, length()> kJoined = joined();
-}  // namespace schedule_words
-
-// "gpipe|1f1b|…|csv": the words of the config key.
-inline constexpr std::string_view kScheduleWords{schedule_words::kJoined.data(), schedule_words::kJoined.size()};
 
 constexpr const ScheduleDef* find_schedule(std::string_view name) {  // null when there is none
   for (const ScheduleDef& def : kSchedules)
     if (def.name == name) return &def;
+  return nullptr;
+}
+constexpr const ScheduleDef* find_schedule(ScheduleKind kind) {  // null for one that is read from a file
+  for (const ScheduleDef& def : kSchedules)
+    if (def.kind == kind) return &def;
   return nullptr;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
@@ -19,6 +20,20 @@ struct LimitKey {
   std::function<std::string(const LayoutChoice&)> value;
   std::vector<std::string_view> words = {};  // empty: a whole number
 };
+
+std::vector<std::string_view> searched_schedules() {
+  std::vector<std::string_view> words;
+  for (const ScheduleDef& def : kSchedules)
+    if (def.is_searched) words.push_back(def.name);
+  return words;
+}
+
+std::vector<std::string_view> searched_recompute_modes() {
+  std::vector<std::string_view> words;
+  for (const RecomputeChoice& mode : kRecomputeModes)
+    if (mode.is_searched) words.push_back(mode.word);
+  return words;
+}
 
 std::vector<LimitKey> make_limit_keys() {
   std::vector<LimitKey> keys;
@@ -40,12 +55,12 @@ std::vector<LimitKey> make_limit_keys() {
        {"true", "false"}},
       {"schedule",
        [](const LayoutChoice& c) {
-         return c.mesh.pp == 1 && c.schedule != "combined-1f1b" ? std::string() : c.schedule;
+         const bool counts = c.mesh.pp > 1 || find_schedule(c.schedule)->one_rank;
+         return counts ? std::string(word_of(c.schedule)) : std::string();
        },
-       {"1f1b", "interleaved", "zb-h1", "zbv", "combined-1f1b", "dualpipev"}},
-      {"recompute",
-       [](const LayoutChoice& c) { return c.recompute; },
-       {"none", "norms", "selective", "latent", "full"}},
+       searched_schedules()},
+      {"recompute", [](const LayoutChoice& c) { return std::string(word_of(c.recompute)); },
+       searched_recompute_modes()},
   };
   keys.insert(keys.end(), others.begin(), others.end());
   return keys;

@@ -24,8 +24,11 @@ constexpr int64_t kBatch = 16;  // nodes at once; not the number of threads, so 
 constexpr double kFrontReach = 1.5, kFrontStep = 0.97;
 constexpr size_t kFrontPrices = 40;
 constexpr size_t kSmallest = 4;  // priced to find the smallest
-constexpr std::array<std::string_view, 5> kByMemory{"full", "latent", "selective", "norms",
-                                                    "none"};  // each saves no less than the one before
+
+// Searched modes are in the order of how much they keep.
+bool keeps_less(RecomputeMode mode, RecomputeMode other) {
+  return mode > other;
+}
 
 std::vector<RunConfig> without_evaluation(const std::vector<RunConfig>& runs) {
   std::vector<RunConfig> trained;
@@ -120,7 +123,8 @@ std::optional<Candidate> LayoutSearch::smallest(int64_t devices) {
   // Of layouts that are otherwise alike, these need least.
   std::erase_if(nodes, [](const Node& node) {
     const LayoutChoice& c = node.choice;
-    return c.recompute != "full" || c.microbatch > 1 || c.mesh.zero_ranks > 0 || c.schedule != "1f1b";
+    return c.recompute != RecomputeMode::full || c.microbatch > 1 || c.mesh.zero_ranks > 0 ||
+           c.schedule != ScheduleKind::one_f_one_b;
   });
   each_index(nodes.size(), [&](size_t i) { nodes[i].least = bound(nodes[i], Closeness::coarse); });
   std::ranges::stable_sort(nodes, std::less{}, [](const Node& node) { return node.least.bytes; });
@@ -179,16 +183,17 @@ void LayoutSearch::settle_all(std::vector<Candidate>& candidates) {
 // Layouts that differ in microbatch and recompute only.
 std::string LayoutSearch::family_of(const Node& node) {
   LayoutChoice choice = node.choice;
-  choice.microbatch = 1, choice.recompute = "";
+  choice.microbatch = 1, choice.recompute = RecomputeMode::none;
   return name_of(node.variant, choice);
 }
 
 // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is
 // not asked. Except with a single microbatch, whose gradients are not summed up and need not stay.
 void LayoutSearch::bound_family(std::vector<Node>& nodes) {
-  auto modes = [](const Node& node) { return std::ranges::find(kByMemory, node.choice.recompute); };
   std::ranges::stable_sort(nodes, [&](const Node& a, const Node& b) {
-    return modes(a) != modes(b) ? modes(a) < modes(b) : a.choice.microbatch < b.choice.microbatch;
+    const LayoutChoice &first = a.choice, &second = b.choice;
+    return first.recompute != second.recompute ? keeps_less(first.recompute, second.recompute)
+                                               : first.microbatch < second.microbatch;
   });
   int64_t too_large = std::numeric_limits<int64_t>::max();  // a microbatch, with the mode before or the same
   for (Node& node : nodes) {

@@ -79,7 +79,7 @@ class FiguresOfFewBlocks {
     const ScheduleDef* schedule = find_schedule(choice_.schedule);
     LayoutChoice few = choice_;
     few.mesh.pp = piped_ ? 2 : 1, few.chunks = 1;
-    few.schedule = schedule && schedule->defers_weights ? "zb-h1" : "1f1b";
+    few.schedule = schedule && schedule->defers_weights ? ScheduleKind::zb_h1 : ScheduleKind::one_f_one_b;
     config_ = config_of(few);
   }
 
@@ -123,7 +123,7 @@ class FiguresOfFewBlocks {
   // Of a V of four blocks, whose first rank has the first and the last.
   StageFigures tied_part(const ModelFigures& model) const {
     LayoutChoice few = choice_;
-    few.mesh.pp = few.chunks = 2, few.schedule = "zbv";
+    few.mesh.pp = few.chunks = 2, few.schedule = ScheduleKind::zbv;
     std::vector<Program> programs = lowered(config_of(few), {1, 1, 1, 1});
     Pricer of_both = pricer();
     StageFigures ends = model.first_end;
@@ -196,7 +196,7 @@ bool estimates_memory(const BoundSubject& subject) {
 }
 
 bool sends_activations(const BoundSubject& subject) {
-  return subject.run.offload.activations == "block";
+  return subject.run.offload.activations == OffloadedActivations::block;
 }
 
 bool may_send(const std::vector<int>& blocks) {

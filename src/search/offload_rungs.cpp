@@ -27,7 +27,7 @@ class Rungs {
  public:
   explicit Rungs(const SearchRequest& request) : request_(request), run_(request.run), seen_{run_.offload} {
     Target target = target_of(run_, {request.spec, request.machine, request.profile, request.target});
-    has_low_bits_ = run_.train.precision != "f32" && target.computes_in.front() == DType::bf16;
+    has_low_bits_ = run_.train.precision != Precision::f32 && target.computes_in.front() == DType::bf16;
   }
 
   std::vector<OffloadRung> all() {
@@ -56,9 +56,10 @@ class Rungs {
     set(&Section::optimizer, "offload.optimizer", optimizer, offload);
     set(&Section::weights, "offload.weights", offload.optimizer && has_low_bits_, offload);
     set(&Section::working_weights, "offload.working_weights", step.working_weights, offload);
-    set(&Section::activations, "offload.activations", std::string(activations ? "block" : "none"), offload);
-    set(&Section::to, "offload.to", std::string(step.on_nvme ? "nvme" : "host"), offload);
-    if (offload.to == "nvme") set(&Section::path, "offload.path", std::string(kPathToName), offload);
+    set(&Section::activations, "offload.activations",
+        activations ? OffloadedActivations::block : OffloadedActivations::none, offload);
+    set(&Section::to, "offload.to", step.on_nvme ? OffloadTarget::nvme : OffloadTarget::host, offload);
+    if (offload.to == OffloadTarget::nvme) set(&Section::path, "offload.path", std::string(kPathToName), offload);
     if (std::ranges::count(seen_, offload) > 0 || !check(run).empty()) return;
     seen_.push_back(offload);
     runs.push_back(std::move(run));

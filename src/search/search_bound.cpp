@@ -102,7 +102,7 @@ const ModelFigures& LayoutBounds::figures(const FiguresRequest& request) {
   FiguresRequest known = request;
   LayoutChoice& c = known.choice;
   c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2), c.chunks = 1;
-  c.schedule = defers_weights(c) ? "zb-h1" : "1f1b";
+  c.schedule = defers_weights(c) ? ScheduleKind::zb_h1 : ScheduleKind::one_f_one_b;
   known.folds = request.folds && subject_.spec.tied_head;
   std::string key = fmt::format("{} {} {}", overrides_text(c), known.runs, known.folds);
   return once(figures_, key, [&] { return lower_figures(subject_, target_, known); });
@@ -120,11 +120,13 @@ const std::vector<int>& LayoutBounds::blocks(int stages) {
 }
 
 const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
-  std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.mesh.pp, choice.chunks, microbatches(choice));
+  std::string key =
+      fmt::format("{} {} {} {}", word_of(choice.schedule), choice.mesh.pp, choice.chunks, microbatches(choice));
   return once(pipelines_, key, [&] {
     StageLayout stages = stages_of(choice);
     const PipelineShape shape = stages.shape;
-    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .stages = std::move(stages), .held = {}};
+    Pipeline pipe{
+        .schedule = make_schedule(*find_schedule(choice.schedule), shape), .stages = std::move(stages), .held = {}};
     pipe.pairs = has_pairs(pipe.schedule);
     pipe.defers_weights = pipe.schedule.defers_weights();
     for (int rank = 0; rank < shape.ranks; ++rank) {
@@ -382,7 +384,7 @@ ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
   // and deferred weight gradients add to that, and what the latter hold, is left to the tight bound.
   LayoutChoice alike = choice;
   alike.mesh.zero = alike.mesh.zero_ranks = 0;
-  alike.schedule = "1f1b", alike.chunks = 1;
+  alike.schedule = ScheduleKind::one_f_one_b, alike.chunks = 1;
   alike.mesh.dp = std::min(choice.mesh.dp, 2 * expert_mesh_of(choice.mesh).dp);
   ModelFigures model = figures({.choice = alike,
                                 .runs = std::min(kSeveral, microbatches(choice)),
@@ -416,7 +418,7 @@ ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
 LeastCost LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
   LayoutChoice plain = choice;
   if (microbatches(choice) > 1) plain.microbatch = 1;  // gradients of a single microbatch do not stay
-  plain.recompute = "full";
+  plain.recompute = RecomputeMode::full;
   plain.mesh.sequence_parallel = false;
   const ModelFigures model = coarse_figures(plain);
   const StageLayout stages = stages_of(choice);
@@ -483,7 +485,8 @@ double LayoutBounds::seconds_beside(const ModelFigures& model, const Pipeline& p
 // whatever is computed again: layouts that differ in these alone share the Programs of the one that holds least.
 LeastCost LayoutBounds::sent_bound(const LayoutChoice& choice) {
   LayoutChoice plain = choice;
-  plain.microbatch = 1, plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
+  plain.microbatch = 1, plain.recompute = RecomputeMode::full, plain.schedule = ScheduleKind::one_f_one_b,
+  plain.chunks = 1;
   const Pipeline& pipe = pipeline(choice);
   const ModelFigures& model =
       figures({.choice = plain, .runs = std::min(kSeveral, microbatches(choice)), .folds = pipe.stages.folds()});

@@ -140,7 +140,7 @@ std::string hurts_of(const Candidate& candidate, const Candidate& best) {
   std::string text = fmt::format("{}: {:.3g} s more than the best", worst.name, worst.seconds);
   if (worst.name != "compute") return text;
   if (candidate.choice.recompute != best.choice.recompute)
-    return text + fmt::format(" (recompute {})", candidate.choice.recompute);
+    return text + fmt::format(" (recompute {})", word_of(candidate.choice.recompute));
   if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller GEMMs)";
   if (candidate.choice.mesh.tp > best.choice.mesh.tp) return text + " (narrower GEMMs)";
   return text;

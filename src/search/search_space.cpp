@@ -35,7 +35,7 @@ void copy_layout(const MeshSection& from, MeshSection& to) {
 }
 
 // `deferred_gradients` is what the config has; schedules that defer none take the default.
-void set_choice(const LayoutChoice& choice, RunConfig& config, const std::string& deferred_gradients) {
+void set_choice(const LayoutChoice& choice, RunConfig& config, DeferredGradients deferred_gradients) {
   copy_layout(choice.mesh, config.mesh);
   config.pipeline.schedule = choice.schedule, config.pipeline.chunks = choice.chunks;
   config.pipeline.file = {}, config.pipeline.layers = {};
@@ -141,19 +141,19 @@ class Space {
   void add_schedules(LayoutChoice choice, int64_t microbatches) {
     add_sequence(choice);
     if (choice.mesh.ep > 1 && microbatches >= 2) {
-      choice.schedule = "combined-1f1b";
+      choice.schedule = ScheduleKind::combined_1f1b;
       add_sequence(choice);
     }
     if (choice.mesh.pp == 1) return;
-    choice.schedule = "zb-h1";
+    choice.schedule = ScheduleKind::zb_h1;
     add_sequence(choice);
     if (2 * choice.mesh.pp <= spec_.layers) {
-      choice.schedule = "zbv", choice.chunks = 2;
+      choice.schedule = ScheduleKind::zbv, choice.chunks = 2;
       add_sequence(choice);
-      choice.schedule = "dualpipev";
+      choice.schedule = ScheduleKind::dualpipev;
       if (microbatches >= 2 * choice.mesh.pp) add_sequence(choice);
     }
-    choice.schedule = "interleaved";
+    choice.schedule = ScheduleKind::interleaved;
     if (microbatches % choice.mesh.pp != 0) return;
     for (choice.chunks = 2; choice.chunks <= kMostChunks && choice.stages() <= spec_.layers + kEnds; ++choice.chunks)
       if (choice.chunks == 2 || divides_well(choice.stages())) add_sequence(choice);
@@ -190,8 +190,9 @@ class Space {
   }
 
   void add_recompute(LayoutChoice choice) {
-    for (const char* mode : {"none", "norms", "selective", "latent", "full"}) {
-      choice.recompute = mode;
+    for (const RecomputeChoice& mode : kRecomputeModes) {
+      if (!mode.is_searched) continue;
+      choice.recompute = mode.value;
       if (is_possible(choice)) found_.push_back(choice);
     }
   }
@@ -231,9 +232,10 @@ std::string overrides_text(const LayoutChoice& choice) {
   text += fmt::format(" mesh.zero={}", choice.mesh.zero);
   if (choice.mesh.zero_ranks > 0) text += fmt::format(" mesh.zero_ranks={}", choice.mesh.zero_ranks);
   if (choice.mesh.tp > 1) text += fmt::format(" mesh.sequence_parallel={}", choice.mesh.sequence_parallel);
-  if (choice.mesh.pp > 1 || choice.schedule != "1f1b") text += fmt::format(" pipeline.schedule={}", choice.schedule);
+  if (choice.mesh.pp > 1 || choice.schedule != ScheduleKind::one_f_one_b)
+    text += fmt::format(" pipeline.schedule={}", word_of(choice.schedule));
   if (choice.chunks > 1) text += fmt::format(" pipeline.chunks={}", choice.chunks);
-  return text + fmt::format(" batch.microbatch={} train.recompute={}", choice.microbatch, choice.recompute);
+  return text + fmt::format(" batch.microbatch={} train.recompute={}", choice.microbatch, word_of(choice.recompute));
 }
 
 std::vector<LayoutChoice> layouts_of(const SpaceRequest& request) {

@@ -17,10 +17,10 @@ namespace sextant {
 // The keys that a search decides. Everything else stays as the run has it.
 struct LayoutChoice {
   MeshSection mesh;  // the sizes of its axes, ZeRO and sequence parallelism
-  std::string schedule = "1f1b";
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int64_t chunks = 1;
   int64_t microbatch = 1;
-  std::string recompute = "none";
+  RecomputeMode recompute = RecomputeMode::none;
   bool operator==(const LayoutChoice&) const = default;
 
   int64_t stages() const { return mesh.pp * chunks; }

@@ -186,7 +186,7 @@ class Supervisor {
     words.insert(words.end(), request_.overrides.begin(), request_.overrides.end());
     if (!mesh.setting.empty()) words.push_back(mesh.setting);
     // A run that is told where to begin resumes from its own checkpoints once it has some.
-    if (request_.run.checkpoint.resume != "auto" && !report_.attempts.empty() && newest_checkpoint() >= 0)
+    if (!request_.run.checkpoint.resume.is_latest() && !report_.attempts.empty() && newest_checkpoint() >= 0)
       words.push_back("checkpoint.resume=auto");
     words.insert(words.end(), {"--out", out_.string(), "--supervised-by", RunLock::own_name()});
     for (const std::string& fault : request_.faults) words.insert(words.end(), {"--inject", fault});
@@ -215,7 +215,8 @@ class Supervisor {
     WallTime from = wall_now();
     std::vector<std::string> words{"doctor", out_.string(), "-q", "--json"};
     if (request_.burn.count() > 0)
-      words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device", request_.run.device});
+      words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device",
+                                 std::string(word_of(request_.run.device))});
     fs::path printed = out_ / "preflight.json";
     auto until =
         SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
@@ -497,7 +498,7 @@ class Supervisor {
       for (const HostSlots& host : pool_->available())
         if (places.size() < 2) places.push_back(replay_place(host.name));
     if (places.empty()) places.push_back(replay_place(""));
-    if (places.size() < 2 && request_.run.device == "cuda") {
+    if (places.size() < 2 && request_.run.device == DeviceChoice::cuda) {
       ReplayPlace cpu = replay_place("");
       cpu.text = "on the CPU";
       cpu.overrides = {"device=cpu"};
@@ -531,7 +532,7 @@ class Supervisor {
     outage_.waiting += seconds_between(from, wall_now());
     log_.say(verdict.text);
     record(verdict.event());
-    bool spike_policy = request_.run.train.spike.action != "none";
+    bool spike_policy = request_.run.train.spike.action != SpikeAction::none;
     if (verdict.cause == CauseKind::reproducible_non_finite && spike_policy) return;  // which it has a rule for
     attempt.cause.kind = verdict.cause;
     attempt.cause.detail = verdict.text;

@@ -351,7 +351,7 @@ class Run {
       record_event({.kind = EventKind::spike,
                     .step = spike.step,
                     .text = spike.text,
-                    .details = {{"action", spikes_.answer()}}});
+                    .details = {{"action", std::string(word_of(spikes_.answer()))}}});
     }
     if (spikes_.may_rewind()) rewind_from_ = spike.step;
   }
@@ -431,7 +431,7 @@ class Run {
     if (result_.outcome == ExitCode::stopped)
       say(fmt::format(
           "stopped at step {}; the same command{} resumes from here{}", state_.step,
-          run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
+          run_.checkpoint.resume.is_latest() ? "" : " with checkpoint.resume=auto",
           stop_file_exists(parts_.out) ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string()) : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
     // The run must not resume from the local checkpoints, or the durable checkpoint holds the same step.

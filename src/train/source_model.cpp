@@ -57,7 +57,7 @@ std::string identity_of_weights(const std::filesystem::path& directory) {
 std::vector<std::string> check_source_model(const RunConfig& run, const ModelSpec& spec) {
   std::filesystem::path directory = *run.model.from;
   WeightsReader weights(directory);
-  if (!run.model.tied_head) refuse_other_head(spec, weights);
+  if (!run.model.given<&ModelSpec::tied_head>()) refuse_other_head(spec, weights);
   refuse_other_copies(spec, weights);
   if (ModelSpec own = spec_of_source(run); is_upcycled(spec, own)) upcycled_tensors(spec, own);
   std::vector<std::string> unread{unread_layers(spec, weights), unread_models(spec, weights)};

@@ -53,10 +53,11 @@ void keep_dropout_rates(RunConfig& run, const DropoutRates& rates) {
 RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor& executor) {
   Target target = executor.target();
   if (find_fp8_recipe(run.train.precision) && !target.fp8)
-    throw UserError({.place = run.place_of("train.precision"),
-                     .got = fmt::format("{} on a device ({}) that does not run it", run.train.precision, target.name),
-                     .expected = "\"bf16\" or \"auto\", or a Hopper GPU (H100, H200)",
-                     .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
+    throw UserError(
+        {.place = run.place_of("train.precision"),
+         .got = fmt::format("{} on a device ({}) that does not run it", word_of(run.train.precision), target.name),
+         .expected = "\"bf16\" or \"auto\", or a Hopper GPU (H100, H200)",
+         .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
   require_microbatch_check(run, shape.mesh, target);
   RunPrograms programs = build_programs(run, shape, target);
   if (auto room = executor.room()) require_room(run, shape, programs, target, {*room, executor.host_room()});

@@ -18,7 +18,6 @@
 #include "ops/lost_rows.h"
 #include "optim/loss_scaling.h"
 #include "train/counted_part.h"
-#include "train/lr_schedule.h"
 
 namespace sextant {
 
@@ -196,7 +195,7 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.first_sample = first_sample;
-  begun.lr = learning_rate(run_.optimizer, run_.train.steps, step) * policy.rate_factor;
+  begun.lr = run_.optimizer.rate(run_.train.steps, step) * policy.rate_factor;
   begun.norm_limit = policy.norm_limit;
   begun.spoiled = std::exchange(spoil_next_, false);
   begun.measures = measures(step);

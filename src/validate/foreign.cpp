@@ -148,7 +148,7 @@ class RunConverter {
     recompute();
     run_.config.train.eval_every = 0;
     run_.config.checkpoint.every = 0;
-    run_.config.train.precision = "bf16";
+    run_.config.train.precision = Precision::bf16;
     return {};
   }
 
@@ -214,7 +214,7 @@ class RunConverter {
     m.sequence_parallel = row_.seq_parallel == "yes" && m.tp > 1;
     if (m.tp > 1 && row_.seq_parallel.empty() && run_.profile.sequence_parallel)
       m.sequence_parallel = true, assume("sequence_parallel");
-    if (m.cp > 1) m.context = "ring";
+    if (m.cp > 1) m.context = ContextMode::ring;
     if (row_.has_experts())
       if (std::string problem = expert_mesh(m); !problem.empty()) return problem;
     if (run_.spec.heads % m.tp != 0) return fmt::format("{} heads on tp {}", run_.spec.heads, m.tp);
@@ -227,7 +227,7 @@ class RunConverter {
     m.etp = row_.etp.value_or(run_.profile.experts_whole ? 1 : 0);
     if (!row_.etp && m.tp > 1) assume(fmt::format("etp={}", m.etp > 0 ? m.etp : m.tp));
     // The rows that its exact sizes are shares of (cost/routed_rows.h).
-    m.expert_dispatch = name_of(run_.spec.experts->per_token >= m.ep ? ExpertDispatch::gather : ExpertDispatch::rows);
+    m.expert_dispatch = run_.spec.experts->per_token >= m.ep ? ExpertDispatch::gather : ExpertDispatch::rows;
     if (run_.spec.experts->count % m.ep != 0) return fmt::format("{} experts on ep {}", run_.spec.experts->count, m.ep);
     return expert_mesh_of(m).error;
   }
@@ -258,24 +258,24 @@ class RunConverter {
       return fmt::format("a batch of {} is not a multiple of microbatch {} × dp {}", b.sequences, b.microbatch, m.dp);
     int64_t microbatches = b.sequences / (b.microbatch * m.dp), chunks = chunks_of(m.pp);
     PipelineSection& p = run_.config.pipeline;
-    p.schedule = "1f1b";
+    p.schedule = ScheduleKind::one_f_one_b;
     if (m.pp == 1) return {};
     std::string schedule = lower_case(row_.schedule);
     if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos)
       return "schedule ZB-2p is not supported yet";
     if (schedule.starts_with("dualpipe")) {
-      p.schedule = "dualpipev", p.chunks = 2;
+      p.schedule = ScheduleKind::dualpipev, p.chunks = 2;
       assume("schedule=dualpipev");
     } else if (schedule.starts_with("zbv"))
-      p.schedule = "zbv", p.chunks = 2;
+      p.schedule = ScheduleKind::zbv, p.chunks = 2;
     else if (schedule.starts_with("zb"))
-      p.schedule = "zb-h1";
-    if (chunks > 1 && p.schedule == "1f1b") {
+      p.schedule = ScheduleKind::zb_h1;
+    if (chunks > 1 && p.schedule == ScheduleKind::one_f_one_b) {
       if (microbatches % m.pp != 0)
         return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
-      p.schedule = "interleaved", p.chunks = chunks;
+      p.schedule = ScheduleKind::interleaved, p.chunks = chunks;
     }
-    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : layers_of_dense();
+    return row_.has_experts() && p.schedule != ScheduleKind::dualpipev ? layers_of_experts() : layers_of_dense();
   }
 
   // Embedding and head count as a layer each where the layers alone cannot be dealt out, as in Megatron and DeepSpeed.
@@ -303,27 +303,27 @@ class RunConverter {
   void recompute() {
     std::string wanted = row_.recompute.empty() ? run_.profile.recompute : row_.recompute;
     if (row_.recompute.empty()) assume("recompute=" + wanted);
-    std::string& mode = run_.config.train.recompute;
-    mode = "none";
-    if (wanted.starts_with("full")) mode = "full";
+    RecomputeMode& mode = run_.config.train.recompute;
+    mode = RecomputeMode::none;
+    if (wanted.starts_with("full")) mode = RecomputeMode::full;
     if (wanted.find("mla_up_proj") != std::string::npos && run_.spec.latent) {
-      mode = "latent";
+      mode = RecomputeMode::latent;
       return;
     }
     if (wanted.starts_with("alternate") || (wanted.starts_with("selective") && run_.profile.selective_is_half)) {
-      mode = "alternate";
+      mode = RecomputeMode::alternate;
       return;
     }
     if (wanted.starts_with("selective")) {
       // Ours of all cheap ops would gather again what tensor-parallel ranks hold parts of, which Megatron's does not.
       if (wanted.find("moe_act") != std::string::npos && run_.config.mesh.tp == 1)
-        mode = "selective";
+        mode = RecomputeMode::selective;
       else if (wanted.find("layernorm") != std::string::npos)
-        mode = "norms";
+        mode = RecomputeMode::norms;
       else if (run_.profile.selective_is_attention)
         run_.profile.recompute_attention = run_.profile.attention == AttentionKernel::unfused;
       else
-        mode = "selective";
+        mode = RecomputeMode::selective;
     }
   }
 

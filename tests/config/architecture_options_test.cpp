@@ -68,7 +68,7 @@ std::vector<std::vector<std::string>> settings_of(const std::string& option) {
     if (key.name != name && !(is_section(name) && key.name.starts_with(name + "."))) continue;
     std::vector<std::string> values{"1", "2", "3", "8", "16", "32", "96", "0.5"};
     if (key.kind == Kind::flag) values = {"true", "false"};
-    if (!key.words.empty()) values.clear();
+    if (!key.choices.empty()) values.clear();
     for (std::string_view word : words_of(key)) values.emplace_back(word);
     for (const std::string& value : values) {
       all.push_back({fmt::format("{}={}", key.name, value)});

@@ -60,12 +60,12 @@ resume = "runs/old"
 )",
                                "run.toml");
   EXPECT_EQ(run.name, "n");
-  EXPECT_EQ(run.device, "cpu");
-  EXPECT_EQ(run.model.architecture, "llama");
-  EXPECT_EQ(run.model.hidden, 64);
-  EXPECT_EQ(run.model.kv_heads, std::nullopt);
-  EXPECT_EQ(run.model.tied_head, true);
-  EXPECT_EQ(run.model.rope_scaling.factor, 2.5);
+  EXPECT_EQ(run.device, DeviceChoice::cpu);
+  EXPECT_EQ(run.model.given<&ModelSpec::architecture>(), "llama");
+  EXPECT_EQ(run.model.given<&ModelSpec::hidden>(), 64);
+  EXPECT_EQ(run.model.given<&ModelSpec::kv_heads>(), std::nullopt);
+  EXPECT_EQ(run.model.given<&ModelSpec::tied_head>(), true);
+  EXPECT_EQ(run.model.given<&RopeScaling::factor>(), 2.5);
   EXPECT_EQ(run.mesh.dp, 2);
   EXPECT_EQ(run.mesh.tp, 1);
   EXPECT_EQ(run.mesh.zero, 3);
@@ -74,7 +74,7 @@ resume = "runs/old"
   EXPECT_EQ(run.data.validation, std::vector<std::string>{"c.txt"});
   EXPECT_EQ(run.batch.sequences, 20);
   EXPECT_EQ(run.optimizer.lr, 1.0);
-  EXPECT_EQ(run.checkpoint.resume, "runs/old");
+  EXPECT_EQ(run.checkpoint.resume.text(), "runs/old");
 }
 
 TEST(LoadConfig, DefaultsAreThoseOfTheStruct) {
@@ -115,13 +115,13 @@ TEST(LoadConfig, OverridesReplaceTheFile) {
   EXPECT_EQ(run.optimizer.lr, 1e-3);
   EXPECT_EQ(run.name, "7");  // a word, because the key wants one
   EXPECT_EQ(run.data.train, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(run.device, "cpu");
-  EXPECT_EQ(run.model.tied_head, false);
+  EXPECT_EQ(run.device, DeviceChoice::cpu);
+  EXPECT_EQ(run.model.given<&ModelSpec::tied_head>(), false);
   EXPECT_EQ(run.train.steps, 6);
   EXPECT_EQ(run.model.preset, "gpt2-xl");
   EXPECT_EQ(run.data.tokenizer, "dir/tok.json");
   EXPECT_TRUE(run.data.validation.empty());
-  EXPECT_EQ(run.checkpoint.resume, "a=b");
+  EXPECT_EQ(run.checkpoint.resume.text(), "a=b");
 }
 
 TEST(LoadConfig, NoFileNeedsOnlyOverrides) {

@@ -42,11 +42,17 @@ TEST(Schema, EveryRowIsComplete) {
       EXPECT_TRUE(key.range.contains(static_cast<double>(*integer))) << key.name;
     } else if (auto number = std::get_if<double>(&value)) {
       EXPECT_TRUE(key.range.contains(*number)) << key.name;
-    } else if (auto text = std::get_if<std::string>(&value); text && !key.words.empty()) {
+    } else if (auto text = std::get_if<std::string>(&value); text && !key.choices.empty()) {
       std::vector<std::string_view> words = words_of(key);
       EXPECT_NE(std::find(words.begin(), words.end(), *text), words.end()) << key.name;
     }
   }
+}
+
+std::string another_word(const Key& key, const ConfigValue& than) {
+  for (std::string_view word : words_of(key))
+    if (ConfigValue(std::string(word)) != than) return std::string(word);
+  return "else";
 }
 
 TEST(Schema, EveryKeySetsAFieldOfItsOwn) {
@@ -64,10 +70,10 @@ TEST(Schema, EveryKeySetsAFieldOfItsOwn) {
         other = 0.987;
         break;
       case Kind::text:
-        other = std::string("else");
+        other = another_word(key, key.get(run));
         break;
       case Kind::list:
-        other = std::vector<std::string>{"else"};
+        other = std::vector<std::string>{another_word(key, {})};
         break;
       case Kind::numbers:
         other = std::vector<double>{0.987};

@@ -145,7 +145,7 @@ TEST(HfConfig, RefusesByName) {
             "config.json hidden_act: \"gelu\" is not supported; expected silu or swish");
   EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"type", "mrope"}, {"factor", 2.0}}}}),
             "config.json rope_scaling type: \"mrope\" is not supported; expected one of "
-            "default|linear|dynamic|llama3|yarn|longrope");
+            "default, linear, dynamic, llama3, yarn, longrope");
   EXPECT_EQ(
       complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
       "config.json partial_rotary_factor: 0.5, which transformers ignores for this model type: it turns whole heads; "
@@ -259,7 +259,7 @@ TEST(HfConfig, RefusesExpertsThatCannotBe) {
       {"deepseekv2", {{"n_group", nullptr}}, "n_group: is missing"},
       {"qwen2moe", {{"decoder_sparse_step", 0}}, "decoder_sparse_step: got 0; expected an integer from 1"},
       {"qwen2moe", {{"num_experts", 0}}, "num_experts: got 0; expected an integer from 1"},
-      {"qwen2moe", {{"num_experts_per_tok", 0}}, "num_experts_per_tok: got 0; expected an integer from 1 to 6"},
+      {"qwen2moe", {{"num_experts_per_tok", 0}}, "num_experts_per_tok: got 0; expected an integer from 1 to 8192"},
       {"qwen2moe", {{"shared_expert_intermediate_size", 0}}, "shared_expert_intermediate_size: "},
       {"qwen2moe", {{"mlp_only_layers", "1"}}, "mlp_only_layers: "},
       {"mixtral", {{"router_jitter_noise", 0.1}}, "router_jitter_noise: 0.1: noise"},

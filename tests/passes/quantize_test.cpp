@@ -43,9 +43,10 @@ Program quantized_program(std::string_view recipe, const Shape& shape, const Tar
   Use use{.batch = shape.dp * shape.batch,
           .seq = shape.seq,
           .parallel = {.sequence = shape.sequence_parallel, .zero = shape.zero}};
-  LowerOptions options{.plan = {.recompute = shape.recompute, .zero = shape.zero, .microbatches = shape.microbatches},
-                       .train = Optimizer{},
-                       .quantization = {.recipe = find_fp8_recipe(recipe), .skip = shape.skip}};
+  LowerOptions options{
+      .plan = {.recompute = shape.recompute, .zero = shape.zero, .microbatches = shape.microbatches},
+      .train = Optimizer{},
+      .quantization = {.recipe = find_fp8_recipe(*value_of_word<Precision>(recipe)), .skip = shape.skip}};
   return lower(build_model(small_model(shape.hidden), use, mesh), target, options);
 }
 

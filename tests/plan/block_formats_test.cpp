@@ -48,7 +48,7 @@ std::string refusal(const RunConfig& run, const std::string& machine) {
 
 class BlockFormats : public testing::TestWithParam<const char*> {
  protected:
-  const BlockFormat& format() const { return *find_block_format(GetParam()); }
+  const BlockFormat& format() const { return *find_block_format(*value_of_word<Precision>(GetParam())); }
   const Machine machine_ = load_machine("b200");
 };
 

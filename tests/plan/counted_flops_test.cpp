@@ -91,7 +91,7 @@ TEST(CountedFlops, StagesWithDeferredWeightGradients) {
                  .max_seq = 32};
   RunConfig run;
   run.mesh.pp = 2;
-  run.pipeline.schedule = "zb-h1";
+  run.pipeline.schedule = ScheduleKind::zb_h1;
   run.pipeline.layers = "2,2";
   run.batch = {.sequences = 4, .microbatch = 1, .seq = 32};
   run.train.eval_every = 0;

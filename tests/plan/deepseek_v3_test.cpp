@@ -29,8 +29,8 @@ TEST_F(DeepSeekV3, FitsOnTheLayoutOfItsReport) {
   EXPECT_EQ(run.mesh.pp, 16);
   EXPECT_EQ(run.mesh.ep, 64);
   EXPECT_EQ(run.mesh.zero, 1);
-  EXPECT_EQ(run.pipeline.schedule, "dualpipe");
-  EXPECT_EQ(run.model.mtp.depths, 1);
+  EXPECT_EQ(run.pipeline.schedule, ScheduleKind::dualpipe);
+  EXPECT_EQ(run.model.given<&ModelSpec::mtp_depths>(), 1);
   LoweredRun lowered = lower_run(run, resolve_model(run), planned_target(own_profile()), Checks::none);
   double outside_of_arena = machine_.context_bytes;
   EXPECT_LE(static_cast<double>(largest_arena(lowered.programs).n) + outside_of_arena, machine_.device.memory_bytes);
@@ -57,7 +57,7 @@ TEST_F(DeepSeekV3, DeferredGradientsKeepRowsOfExpertsAndHeads) {
   spec.layers = 2, spec.mtp_depths = 0;
   spec.experts->count = 16, spec.experts->dense_first = 0;
   auto saved = [&](const std::string& deferred) {
-    run.pipeline.deferred_gradients = deferred;
+    run.pipeline.deferred_gradients = *value_of_word<DeferredGradients>(deferred);
     LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()), Checks::none);
     return static_cast<double>(memory_use(lowered.programs.train.front()).saved.n);
   };

@@ -68,7 +68,7 @@ TEST_F(OnSmallDevice, WhatIsOffloadedHasToFitToo) {
   machine_.host.memory_bytes = 0.9 * on_host;
   expect_short("host has", "host_room_bytes");
   machine_.host.memory_bytes = 2 * on_host;
-  run.offload.to = "nvme", run.offload.path = "disk";
+  run.offload.to = OffloadTarget::nvme, run.offload.path = "disk";
   const RunPlan in_file = planned();
   EXPECT_TRUE(in_file.fits());
   machine_.host.nvme_bytes = 0.9 * static_cast<double>(in_file.nvme_bytes);

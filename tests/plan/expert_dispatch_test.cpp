@@ -79,7 +79,7 @@ TEST(ExpertDispatchSizes, RowsForWhatExpertsTake) {
 
 TEST(ExpertDispatchSizes, WhatSendsLeastIsTaken) {
   auto taken = [](const RoutedTokens& routed, double capacity) {
-    return name_of(dispatch_rows(routed, ExpertDispatch::automatic, capacity).dispatch);
+    return word_of(dispatch_rows(routed, ExpertDispatch::automatic, capacity).dispatch);
   };
   EXPECT_EQ(taken(olmoe(8), 0), "gather") << "a copy of every token beside eight";
   EXPECT_EQ(taken(olmoe(64), 0), "rows") << "one expert on a rank: as many copies, and fewer numbers beside them";
@@ -93,7 +93,8 @@ LoweredRun lowered(const char* dispatch, double capacity, int64_t microbatch = 1
   ModelSpec spec = find_preset("mixtral-8x7b")->spec;
   spec.layers = 1;
   RunConfig run;
-  run.mesh = {.dp = 4, .ep = 4, .expert_capacity = capacity, .expert_dispatch = dispatch};
+  run.mesh = {
+      .dp = 4, .ep = 4, .expert_capacity = capacity, .expert_dispatch = *value_of_word<ExpertDispatch>(dispatch)};
   run.batch = {.sequences = 4 * microbatch, .microbatch = microbatch, .seq = 256};
   run.train.eval_every = 0;
   return lower_run(run, spec, planned_target(own_profile()), Checks::none);
@@ -136,7 +137,7 @@ TEST(ExpertDispatchSizes, ThePlanTellsWhatWasChosen) {
     for (const Region& region : run.programs.train.front().regions)
       for (const Op& op : region.ops)
         if (std::optional<RowQueues> queues = row_queues_of(op)) {
-          EXPECT_EQ(name_of(queues->dispatch), dispatch);
+          EXPECT_EQ(word_of(queues->dispatch), dispatch);
           EXPECT_EQ(queues->capacity, 192);
         }
   }

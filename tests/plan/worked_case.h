@@ -73,8 +73,8 @@ inline RunConfig run_of(const RunLayout& layout) {
   run.batch = {.sequences = layout.dp * layout.microbatch * layout.microbatches,
                .microbatch = layout.microbatch,
                .seq = layout.seq};
-  run.train.recompute = layout.recompute;
-  run.train.precision = layout.precision;
+  run.train.recompute = *value_of_word<RecomputeMode>(layout.recompute);
+  run.train.precision = *value_of_word<Precision>(layout.precision);
   run.train.eval_every = 0;
   return run;
 }

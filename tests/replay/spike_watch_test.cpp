@@ -11,7 +11,7 @@ namespace {
 
 SpikeSection spike_settings(const char* action) {
   SpikeSection settings;
-  settings.action = action;
+  settings.action = *value_of_word<SpikeAction>(action);
   settings.window = 8;
   settings.most_skips = 3;
   settings.rate_steps = 4;

@@ -62,9 +62,9 @@ TEST(Schedules, AreWhatTheTableSays) {
     PipelineSchedule schedule = make_schedule(def.name, {4, def.chunks.least, 8});
     EXPECT_EQ(schedule.defers_weights(), def.defers_weights) << def.name;
     EXPECT_EQ(has_pairs(schedule), def.pairs) << def.name;
-    EXPECT_NE(kScheduleWords.find(def.name), std::string_view::npos);
+    EXPECT_EQ(word_of(def.kind), def.name);
   }
-  EXPECT_TRUE(kScheduleWords.starts_with("gpipe|1f1b|") && kScheduleWords.ends_with("|dualpipe|csv")) << kScheduleWords;
+  EXPECT_EQ(value_of_word<ScheduleKind>("csv"), ScheduleKind::from_file);
 }
 
 TEST(Schedules, OneRankNeedsNoPipeline) {

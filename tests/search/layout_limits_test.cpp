@@ -15,8 +15,8 @@ TEST(LayoutLimits, HoldTogether) {
   LayoutLimits limits({"zero=0,1", "schedule=1f1b", "sequence_parallel=true"}, "--only");
   EXPECT_TRUE(limits.allow({.mesh = {.zero = 1}}));
   EXPECT_FALSE(limits.allow({.mesh = {.zero = 2}}));
-  EXPECT_FALSE(limits.allow({.mesh = {.pp = 2}, .schedule = "zbv"}));
-  EXPECT_TRUE(limits.allow({.mesh = {.pp = 1}, .schedule = "zbv"}));  // without stages no schedule is meant
+  EXPECT_FALSE(limits.allow({.mesh = {.pp = 2}, .schedule = ScheduleKind::zbv}));
+  EXPECT_TRUE(limits.allow({.mesh = {.pp = 1}, .schedule = ScheduleKind::zbv}));  // without stages no schedule is meant
   EXPECT_FALSE(limits.allow({.mesh = {.tp = 2}}));
   EXPECT_TRUE(limits.allow({.mesh = {.tp = 2, .sequence_parallel = true}}));
   EXPECT_EQ(limits.most("zero"), 1);

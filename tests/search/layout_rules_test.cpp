@@ -94,8 +94,9 @@ LayoutChoice draw_choice(Draw& draw, const DrawnRun& drawn, const ModelSpec& spe
   if (mesh.tp > 1) mesh.sequence_parallel = draw.of({false, true});
   if (mesh.dp * mesh.cp > 1) mesh.zero = draw.of<int64_t>({0, 1, 2, 3});
   LayoutChoice choice{.mesh = mesh, .microbatch = draw.of<int64_t>({1, 2, 4})};
-  if (mesh.pp > 1) choice.schedule = draw.of<std::string>({"1f1b", "zb-h1"});
-  choice.recompute = draw.of<std::string>({"none", "norms", "selective", "full"});
+  if (mesh.pp > 1) choice.schedule = draw.of({ScheduleKind::one_f_one_b, ScheduleKind::zb_h1});
+  choice.recompute =
+      draw.of({RecomputeMode::none, RecomputeMode::norms, RecomputeMode::selective, RecomputeMode::full});
   return choice;
 }
 

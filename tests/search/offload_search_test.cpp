@@ -232,7 +232,7 @@ TEST_F(OffloadedSearch, TakesDisksWhereTheHostIsTooSmall) {
   const SearchResult found = search_layouts(asked);
   const Candidate on_disk = found.best.at(0);
   EXPECT_NE(search_text(found).find("in place of DIRECTORY, name a directory"), std::string::npos);
-  EXPECT_EQ(on_disk.config.offload.to, "nvme");
+  EXPECT_EQ(on_disk.config.offload.to, OffloadTarget::nvme);
   EXPECT_FALSE(on_disk.config.offload.working_weights);
   EXPECT_LE(static_cast<double>(on_disk.host_bytes), machine_.host.memory_bytes);
   EXPECT_GT(on_disk.seconds, on_host.seconds);
@@ -286,7 +286,7 @@ TEST_F(GivenActivations, AreSearchedOnTheHost) {
   SearchResult found = search_layouts(request());
   expect_best_of(found, {run_});
   for (const Candidate& layout : found.best) {
-    EXPECT_EQ(layout.config.offload.activations, "block");
+    EXPECT_EQ(layout.config.offload.activations, OffloadedActivations::block);
     EXPECT_GT(layout.host_bytes, 0);
     expect_as_planned(layout);
   }

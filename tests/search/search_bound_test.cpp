@@ -30,7 +30,7 @@ struct Lowered {
     config.train.eval_every = 0;
     config.batch = {.sequences = 8, .microbatch = 1, .seq = 256};
     config.mesh.pp = pp;
-    config.pipeline.schedule = schedule, config.pipeline.chunks = chunks;
+    config.pipeline.schedule = *value_of_word<ScheduleKind>(schedule), config.pipeline.chunks = chunks;
     ModelSpec spec{.architecture = "llama",
                    .layers = 4,
                    .hidden = 128,
@@ -138,7 +138,7 @@ TEST(LayoutBounds, AStageWithoutBlocksTakesNoNegativeTime) {
   const Machine machine = load_machine("h100-sxm");
   const SoftwareProfile profile = own_profile();
   LayoutBounds bounds({run, spec, machine, profile});
-  LayoutChoice choice{.schedule = "interleaved", .chunks = 2, .microbatch = 4};
+  LayoutChoice choice{.schedule = ScheduleKind::interleaved, .chunks = 2, .microbatch = 4};
   choice.mesh.pp = 2;
   const Candidate price = price_layout(with_choice(run, choice), {spec, machine, profile});
   const LeastCost least = bounds.bound(choice, Closeness::tight);

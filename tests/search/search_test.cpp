@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
 // ends only; a slow and a fast network.
 TEST(Search, BoundsOfEveryScheduleAreBelowItsPrice) {
   const SoftwareProfile profile = own_profile();
-  std::set<std::string> schedules;
+  std::set<ScheduleKind> schedules;
   for (int64_t layers : {5, 8})
     for (double rate : {1e8, 4e10}) {
       const ModelSpec spec = small_model(layers, false);
@@ -146,7 +146,8 @@ TEST(Search, BoundsOfEveryScheduleAreBelowItsPrice) {
       std::set<std::string> seen;
       for (const LayoutChoice& choice : layouts_of({run, spec, machine, 4})) {
         if (choice.mesh.pp != 4 || choice.microbatch > 2) continue;
-        if (!seen.insert(fmt::format("{} {} {}", choice.schedule, choice.chunks, choice.microbatch)).second) continue;
+        if (!seen.insert(fmt::format("{} {} {}", word_of(choice.schedule), choice.chunks, choice.microbatch)).second)
+          continue;
         schedules.insert(choice.schedule);
         expect_bounds_below(price_layout(with_choice(trained, choice), {spec, machine, profile}), bounds);
       }
@@ -160,7 +161,7 @@ TEST(Search, TriesEveryNumberOfChunksThatDividesWell) {
     std::set<int64_t> chunks;
     RunConfig run = run_of(stages, 64);
     for (const LayoutChoice& choice : layouts_of({run, small_model(layers, false), small_machine(1e9), stages}))
-      if (choice.mesh.pp == stages && choice.schedule == "interleaved") chunks.insert(choice.chunks);
+      if (choice.mesh.pp == stages && choice.schedule == ScheduleKind::interleaved) chunks.insert(choice.chunks);
     return chunks;
   };
   EXPECT_EQ(chunks_of(126, 16), (std::set<int64_t>{2, 4, 8}));
@@ -262,7 +263,7 @@ TEST(Search, TriesLatentRecomputeWhereThereIsLatentAttention) {
   RunConfig run = run_of(8, 64);
   auto tried = [&] {
     std::vector<LayoutChoice> choices = layouts_of({run, spec, machine, 2});
-    return std::ranges::count(choices, "latent", &LayoutChoice::recompute);
+    return std::ranges::count(choices, RecomputeMode::latent, &LayoutChoice::recompute);
   };
   EXPECT_EQ(tried(), 0);
   spec.latent = LatentSpec{};

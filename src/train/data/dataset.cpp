@@ -87,9 +87,9 @@ std::optional<int32_t> document_end(const RunConfig& run, const Tokenizer* token
 }
 
 // Holds documents of every training source out, or, where documents cannot be told apart or are too few, its tail.
-class ValidationSplit {
+class HeldOutData {
  public:
-  ValidationSplit(const RunConfig& run, const Tokenizer* tokenizer, const Say& say)
+  HeldOutData(const RunConfig& run, const Tokenizer* tokenizer, const Say& say)
       : run_(run), end_of_text_(document_end(run, tokenizer)), say_(say) {}
 
   std::vector<SampleSource> take_from(std::vector<SampleSource>& train) const {
@@ -104,7 +104,7 @@ class ValidationSplit {
 
  private:
   DocumentSplit split_of(const std::shared_ptr<const TokenFile>& file, size_t source) const {
-    if (run_.data.validation_split == "tail") return tail_of(*file);
+    if (run_.data.validation_split == ValidationSplit::tail) return tail_of(*file);
     std::optional<DocumentIndex> documents = index_documents(file, end_of_text_);
     if (!documents) {
       say_tail(*file, "where documents end is unknown (data.end_of_text or data.tokenizer says it)");
@@ -160,7 +160,7 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
                     human_count(static_cast<int64_t>(data.tokenizer->vocab_size())), human_count(spec.vocab)));
   std::vector<SampleSource> train = sources_of(data.train, run.data.weights), validation = sources_of(data.validation);
   if (validation.empty() && run.data.holds_out_part())
-    validation = ValidationSplit(run, data.tokenizer.get(), say).take_from(train);
+    validation = HeldOutData(run, data.tokenizer.get(), say).take_from(train);
 
   require_training_samples(run, train);
   require_validation_samples(run, validation);

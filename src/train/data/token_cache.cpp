@@ -32,9 +32,9 @@ std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
 
 TextOptions text_options(const RunConfig& run) {
   TextOptions options{.text_key = run.data.text_key};
-  if (run.data.format == "text") options.format = &kPlainText;
-  if (run.data.format == "jsonl") options.format = &kJsonLines;
-  options.on_error = on_error_from_name(run.data.on_error);
+  if (run.data.format == DataFormat::text) options.format = &kPlainText;
+  if (run.data.format == DataFormat::jsonl) options.format = &kJsonLines;
+  options.on_error = run.data.on_error;
   return options;
 }
 
@@ -135,9 +135,9 @@ TextSources text_sources(const RunConfig& run, SourceHashes& hashes) {
 }
 
 std::string cache_key(const RunConfig& run, const TextSources& sources) {
-  std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key, run.data.on_error,
-                  run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}", kCacheVersion, word_of(run.data.format), run.data.text_key,
+                                 word_of(run.data.on_error), run.data.tokenizer_vocab, run.data.stories_bytes,
+                                 run.data.validation_fraction);
   if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(tokenizer_source(*path)));
   text += end_of_text_key(run);
   if (!run.data.weights.empty()) text += "|apart";
@@ -200,9 +200,9 @@ TokenizedData open_token_files(const RunConfig& run, const std::function<void(st
                      .got = "token files hold it already, and nothing else asks for it",
                      .expected = "data.mask_documents = true, or documents to hold out (data.validation_fraction)"});
   TokenFileOptions options;
-  if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
-  if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
-  if (run.data.format == "megatron") options = {TokenKind::megatron, {}};
+  if (run.data.format == DataFormat::tokens_u16) options = {TokenKind::flat, TokenType::u16};
+  if (run.data.format == DataFormat::tokens_u32) options = {TokenKind::flat, TokenType::u32};
+  if (run.data.format == DataFormat::megatron) options = {TokenKind::megatron, {}};
   TokenizedData data;
   for (const std::string& name : run.data.train) data.train.push_back(open_shared(name, options));
   for (const std::string& name : run.data.validation) data.validation.push_back(open_shared(name, options));

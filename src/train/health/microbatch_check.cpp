@@ -34,8 +34,8 @@ void require_microbatch_check(const RunConfig& run, const Mesh& mesh, const Targ
     if (mesh.def(axis).pipeline_copies)
       refuse("both copies of the pipeline work on one microbatch", "0, or a schedule with one copy");
   }
-  if (run.train.precision != "auto" && run.train.precision != "f32")
-    refuse(fmt::format("train.precision is {}", run.train.precision), "0, or train.precision = \"f32\"");
+  if (run.train.precision != Precision::automatic && run.train.precision != Precision::f32)
+    refuse(fmt::format("train.precision is {}", word_of(run.train.precision)), "0, or train.precision = \"f32\"");
 }
 
 MicrobatchCheck::MicrobatchCheck(Trainer& trainer, Transport* transport, HostGroup& all)

@@ -58,9 +58,9 @@ int64_t SpikeWatch::skips_in_row_before(int64_t step) const {
 
 StepPolicy SpikeWatch::policy_of(int64_t step) const {
   StepPolicy policy;
-  if (settings_.action == "lower_rate" && step >= state_.lowered_from && step <= state_.lowered_through)
+  if (settings_.action == SpikeAction::lower_rate && step >= state_.lowered_from && step <= state_.lowered_through)
     policy.rate_factor = settings_.rate_factor;
-  if (settings_.action != "skip" || skips_in_row_before(step) >= settings_.most_skips) return policy;
+  if (settings_.action != SpikeAction::skip || skips_in_row_before(step) >= settings_.most_skips) return policy;
   if (std::optional<Limits> limits = limits_of(step)) policy.norm_limit = static_cast<float>(limits->grad_norm);
   return policy;
 }
@@ -85,7 +85,7 @@ std::optional<Spike> SpikeWatch::note(const StepMetrics& m) {
     if (spare > 0) state_.recent.erase(state_.recent.begin(), state_.recent.begin() + spare);
   }
   if (text.empty()) return std::nullopt;
-  if (settings_.action == "lower_rate") {
+  if (settings_.action == SpikeAction::lower_rate) {
     // Extended by spikes that come while it is lowered.
     int64_t first_lowered = m.step + kStepsUnderWay + 1;
     if (state_.lowered_through < m.step) state_.lowered_from = first_lowered;

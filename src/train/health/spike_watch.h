@@ -59,9 +59,11 @@ class SpikeWatch {
   const SpikeState& state() const { return state_; }
   void restore(SpikeState state);
   void count_rewind() { ++state_.rewinds; }
-  // Action after a spike: the action of the settings, or "none" where no rewinds are left.
-  std::string answer() const { return settings_.action == "rewind" && !may_rewind() ? "none" : settings_.action; }
-  bool may_rewind() const { return settings_.action == "rewind" && state_.rewinds < settings_.most_rewinds; }
+  // Action after a spike: that of the settings, or none where no rewinds are left.
+  SpikeAction answer() const {
+    return settings_.action == SpikeAction::rewind && !may_rewind() ? SpikeAction::none : settings_.action;
+  }
+  bool may_rewind() const { return settings_.action == SpikeAction::rewind && state_.rewinds < settings_.most_rewinds; }
 
  private:
   struct Limits {

@@ -23,12 +23,12 @@ namespace {
 std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
   std::vector<Checkpoint> own = list_checkpoints(out, kRunStateFile);
   std::vector<fs::path> found;
-  if (run.checkpoint.resume == "auto") {
+  if (run.checkpoint.resume.is_latest()) {
     for (auto at = own.rbegin(); at != own.rend(); ++at) found.push_back(at->path);
     return found;
   }
   std::string held = own.empty() ? "" : fmt::format("already holds a run, at step {}", own.back().step);
-  if (run.checkpoint.resume == "never") {
+  if (run.checkpoint.resume.is_never()) {
     if (!own.empty())
       throw UserError({.place = out.string(),
                        .got = held,
@@ -36,7 +36,7 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
                        .hint = "choose another --out, or remove this one"});
     return found;
   }
-  fs::path named = find_model_directory(run.checkpoint.resume);
+  fs::path named = find_model_directory(run.checkpoint.resume.path());
   bool inside = fs::weakly_canonical(named).parent_path() == fs::weakly_canonical(out);
   if (!own.empty() && !inside)
     throw UserError({.place = out.string(),
@@ -93,9 +93,8 @@ bool is_whole(const std::vector<std::string>& leaders_damage, HostGroup& group) 
 }
 
 void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, const RunIdentity& saved) {
-  const std::vector<std::string>& accepted = request.run.checkpoint.accept_changed;
-  auto differs = [&](std::string_view what, const std::string& before, const std::string& now) {
-    return !before.empty() && !now.empty() && before != now && std::ranges::count(accepted, what) == 0;
+  auto differs = [&](IdentityPart part, const std::string& before, const std::string& now) {
+    return !before.empty() && !now.empty() && before != now && !request.run.checkpoint.accepts_changed(part);
   };
   auto refuse = [&](std::string_view key, std::string_view what) {
     throw UserError(
@@ -104,10 +103,11 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
          .expected = fmt::format("the same {} as before", what),
          .hint = fmt::format("checkpoint.accept_changed={} goes on with the other one", what)});
   };
-  if (differs("tokenizer", saved.tokenizer, request.identity.tokenizer)) refuse("data.tokenizer", "tokenizer");
+  if (differs(IdentityPart::tokenizer, saved.tokenizer, request.identity.tokenizer))
+    refuse("data.tokenizer", "tokenizer");
   // Text under another tokenizer is another sequence of ids; that has been agreed to already.
   bool follows = saved.tokenizer != request.identity.tokenizer;
-  if (!follows && differs("data", saved.data, request.identity.data)) refuse("data.train", "data");
+  if (!follows && differs(IdentityPart::data, saved.data, request.identity.data)) refuse("data.train", "data");
 }
 
 std::string value_of(const ConfigValues& config, std::string_view key) {
@@ -119,7 +119,7 @@ std::string value_of(const ConfigValues& config, std::string_view key) {
 void compare_source_model(const ResumeRequest& request, const fs::path& checkpoint, const RunIdentity& saved) {
   constexpr std::string_view kKey = "model.from";
   const RunConfig& run = request.run;
-  if (std::ranges::count(run.checkpoint.accept_changed, "model") > 0) return;
+  if (run.checkpoint.accepts_changed(IdentityPart::model)) return;
   std::string before = value_of(saved.config, kKey), now = value_of(request.identity.config, kKey);
   bool hashed = saved.model && request.identity.model;
   if (hashed ? *saved.model == *request.identity.model : before == now) return;
@@ -146,7 +146,7 @@ void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
   bool began_so = fraction != saved.config.end() && fraction->second != "0";
   if (!by_documents || !began_so || seed == saved.config.end() || seed->second == std::to_string(run.train.seed))
     return;
-  if (std::ranges::count(run.checkpoint.accept_changed, "data") > 0) return;
+  if (run.checkpoint.accepts_changed(IdentityPart::data)) return;
   throw UserError({.place = run.place_of("train.seed"),
                    .got = fmt::format("the run began with seed {}, which chose its validation documents", seed->second),
                    .expected = "the same seed",
@@ -160,7 +160,7 @@ void compare_units(const ResumeRequest& request, const RunIdentity& saved) {
   constexpr std::string_view kKeys[] = {"batch.microbatch", "mesh.tp", "mesh.cp", "mesh.context",
                                         "mesh.sequence_parallel"};
   auto mode = saved.config.find("train.reproducible");
-  if (mode == saved.config.end() || mode->second != toml_text(std::string("mesh"))) return;
+  if (mode == saved.config.end() || mode->second != toml_text(std::string(word_of(Reproducible::mesh)))) return;
   for (const ConfigChange& change : changes_between(saved.config, request.identity.config))
     if (std::ranges::count(kKeys, change.key) > 0)
       throw UserError(
@@ -184,7 +184,7 @@ std::vector<ConfigChange> checked_changes(const ResumeRequest& request, const fs
 
 [[noreturn]] void nothing_whole(const ResumeRequest& request, const fs::path& checkpoint,
                                 const std::vector<std::string>& damage) {
-  bool automatic = request.run.checkpoint.resume == "auto";
+  bool automatic = request.run.checkpoint.resume.is_latest();
   throw UserError({.place = automatic ? request.out.string() : checkpoint.string(),
                    .got = automatic ? "no checkpoint here is whole"
                                     : fmt::format("the checkpoint is damaged: {}", fmt::join(damage, "; ")),
@@ -196,12 +196,12 @@ std::vector<ConfigChange> checked_changes(const ResumeRequest& request, const fs
 }  // namespace
 
 bool starts_afresh(const RunConfig& run, const fs::path& out) {
-  if (run.checkpoint.resume == "never") return true;
-  return run.checkpoint.resume == "auto" && list_checkpoints(out, kRunStateFile).empty();
+  if (run.checkpoint.resume.is_never()) return true;
+  return run.checkpoint.resume.is_latest() && list_checkpoints(out, kRunStateFile).empty();
 }
 
 void keep_validation_split(RunConfig& run, const fs::path& out, const std::function<void(std::string_view line)>& say) {
-  constexpr std::string_view kKey = "data.validation_split", kTail = "tail", kDocuments = "documents";
+  constexpr std::string_view kKey = "data.validation_split";
   if (!run.data.holds_out_part() || is_stories(run.data.train)) return;
   for (const fs::path& checkpoint : candidates(run, out)) {
     RunState state;
@@ -211,20 +211,22 @@ void keep_validation_split(RunConfig& run, const fs::path& out, const std::funct
       continue;  // damaged: find_resume_point says so, and takes another
     }
     auto saved = state.identity ? state.identity->config.find(kKey) : ConfigValues::iterator();
-    bool documents = state.identity && saved->second == toml_text(std::string(kDocuments));
-    std::string_view began = documents ? kDocuments : kTail;
+    const std::string by_documents = toml_text(std::string(word_of(ValidationSplit::documents)));
+    const bool documents = state.identity && saved->second == by_documents;
+    const ValidationSplit began = documents ? ValidationSplit::documents : ValidationSplit::tail;
     if (run.data.validation_split == began) return;
     if (!run.given(kKey)) {
       run.data.validation_split = began;
       run.places.emplace(kKey, checkpoint.string());
       say(fmt::format("validation: this run began with {} held out, and keeps to it",
                       documents ? "a sample of documents" : "the last tokens of its files"));
-    } else if (std::ranges::count(run.checkpoint.accept_changed, "data") == 0) {
-      throw UserError({.place = run.place_of(kKey),
-                       .got = fmt::format("{}, but the run began with {}", run.data.validation_split, began),
-                       .expected = std::string(began),
-                       .hint = "checkpoint.accept_changed=data goes on with the other; most of what it holds out has "
-                               "been trained on"});
+    } else if (!run.checkpoint.accepts_changed(IdentityPart::data)) {
+      throw UserError(
+          {.place = run.place_of(kKey),
+           .got = fmt::format("{}, but the run began with {}", word_of(run.data.validation_split), word_of(began)),
+           .expected = std::string(word_of(began)),
+           .hint = "checkpoint.accept_changed=data goes on with the other; most of what it holds out has "
+                   "been trained on"});
     }
     return;
   }
@@ -265,7 +267,7 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
 
 std::optional<ResumePoint> find_local_resume_point(const ResumeRequest& request, const LocalSearch& search,
                                                    HostGroup& processes) {
-  if (search.folder.empty() || request.run.checkpoint.resume != "auto") return std::nullopt;
+  if (search.folder.empty() || !request.run.checkpoint.resume.is_latest()) return std::nullopt;
   std::optional<Checkpoint> durable;
   if (processes.leads()) durable = latest_checkpoint(request.out, kRunStateFile);
   std::vector<int64_t> oldest{durable ? durable->step : 0};

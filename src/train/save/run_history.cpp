@@ -96,7 +96,7 @@ StepOfRun find_step(const fs::path& out, int64_t step, const std::vector<std::st
          .expected = fmt::format("one of the run's steps, {} to {}", history.begin()->first, last.train.steps)});
   StepOfRun found{.run = load_config(std::prev(config)->second, overrides),
                   .first_sample = samples_before(out, sequences, step)};
-  found.run.checkpoint.resume = "auto";
+  found.run.checkpoint.resume = {};
   if (!found.run.given("data.validation_split")) keep_validation_split(found.run, out, [](std::string_view) {});
   return found;
 }

@@ -89,12 +89,12 @@ std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
 // The type that the config asks for, or f32 where a weight would become infinite in it: the run's work is not lost for
 // it.
 FileDType Saver::dtype_that_holds(const StateView& values, std::string_view where) {
-  FileDType dtype = file_dtype_of(dtype_from_name(parts_.run.checkpoint.dtype).value());
+  FileDType dtype = file_dtype_of(parts_.run.checkpoint.dtype);
   if (dtype == FileDType::f32) return dtype;
   std::string tensor = group_.first_text(first_overflow(values, parts_.spec, dtype));
   if (tensor.empty()) return dtype;
   note(fmt::format("{}: the checkpoint is in f32, not {}: {}, which would become infinite", where,
-                   parts_.run.checkpoint.dtype, tensor));
+                   name_of(parts_.run.checkpoint.dtype), tensor));
   return FileDType::f32;
 }
 
