@@ -86,13 +86,44 @@ std::string_view encoding_around(std::string_view text) {
   return counts.lower > counts.upper ? "WINDOWS-1251" : "KOI8-R";
 }
 
-// The share of zero bytes at each place of four.
-std::array<double, 4> shares_of_zeros(std::string_view text) {
-  std::array<double, 4> shares{};
-  for (size_t at = 0; at + 3 < text.size(); at += 4)
-    for (size_t i = 0; i < 4; ++i) shares[i] += text[at + i] == '\0';
-  for (double& share : shares) share /= static_cast<double>(text.size() / 4);
-  return shares;
+// Shares of bytes at each place of four. In UTF-16 the high bytes of alphabets are control characters: 0 of Latin
+// letters, 3 of Greek, 4 of Cyrillic ones, up to 0x1E.
+struct PlaceShares {
+  std::array<double, 4> zeros{}, controls{};
+
+  explicit PlaceShares(std::string_view text) {
+    const auto units = static_cast<double>(text.size() / 4);
+    for (size_t at = 0; at < text.size() / 4 * 4; ++at) {
+      zeros[at % 4] += (byte_at(text, at) == 0) / units;
+      controls[at % 4] += (byte_at(text, at) < 0x20) / units;
+    }
+  }
+
+  bool are_high(size_t first, size_t second, double share) const {
+    return controls[first] > share && controls[second] > share;
+  }
+  bool are_low(size_t first, size_t second) const {
+    constexpr double kFew = 0.1;
+    return zeros[first] < kFew && zeros[second] < kFew;
+  }
+};
+
+// Of text that is not UTF-8: in UTF-16, spaces and line breaks leave zeros at one place of two, in others nowhere.
+std::string_view encoding_by_zeros(std::string_view text) {
+  constexpr size_t kUnits = 200;  // a line break at least in so many
+  std::array<size_t, 2> zeros{};
+  for (size_t at = 0; at < text.size(); ++at) zeros[at % 2] += text[at] == '\0';
+  auto [even, odd] = zeros;
+  if (std::min(even, odd) > 0 || std::max(even, odd) * kUnits < text.size() / 2) return "";
+  return even == 0 ? "UTF-16LE" : "UTF-16BE";
+}
+
+// `text` without the end of a character that its own end cuts.
+std::string_view whole_characters(std::string_view text) {
+  constexpr size_t kLongest = 4;
+  for (size_t cut = 1; cut < std::min(kLongest, text.size() + 1); ++cut)
+    if (byte_at(text, text.size() - cut) >= 0xC0) return text.substr(0, text.size() - cut);
+  return text;
 }
 
 }  // namespace
@@ -112,17 +143,17 @@ std::optional<BrokenUtf8> find_broken_utf8(std::string_view text) {
 
 std::string_view wide_encoding(std::string_view front) {
   constexpr std::string_view kZeros("\0\0", 2);
-  constexpr double kMost = 0.9, kMany = 0.5, kFew = 0.1;
+  constexpr double kMost = 0.9, kMany = 0.5;
   if (front.starts_with("\xFF\xFE")) return front.substr(2).starts_with(kZeros) ? "UTF-32LE" : "UTF-16LE";
   if (front.starts_with("\xFE\xFF")) return "UTF-16BE";
   if (front.starts_with(kZeros) && front.substr(2).starts_with("\xFE\xFF")) return "UTF-32BE";
   if (front.size() < 8 || front.find('\0') == std::string_view::npos) return "";
-  auto [first, second, third, fourth] = shares_of_zeros(front);
-  if (first < kFew && third > kMost && fourth > kMost) return "UTF-32LE";
-  if (fourth < kFew && first > kMost && second > kMost) return "UTF-32BE";
-  if (first < kFew && third < kFew && second > kMany && fourth > kMany) return "UTF-16LE";
-  if (second < kFew && fourth < kFew && first > kMany && third > kMany) return "UTF-16BE";
-  return "";
+  const PlaceShares shares(front);
+  if (shares.are_low(0, 0) && shares.are_high(2, 3, kMost)) return "UTF-32LE";
+  if (shares.are_low(3, 3) && shares.are_high(0, 1, kMost)) return "UTF-32BE";
+  if (shares.are_low(0, 2) && shares.are_high(1, 3, kMany)) return "UTF-16LE";
+  if (shares.are_low(1, 3) && shares.are_high(0, 2, kMany)) return "UTF-16BE";
+  return is_valid_utf8(whole_characters(front)) ? "" : encoding_by_zeros(front);
 }
 
 std::string not_utf8(const BrokenUtf8& broken, std::string_view what) {

@@ -23,7 +23,8 @@ struct BrokenUtf8 {
 // nullopt: the text is UTF-8.
 std::optional<BrokenUtf8> find_broken_utf8(std::string_view text);
 
-// UTF-16 or UTF-32, by the byte order mark or the zero bytes at the front of a file; empty: neither.
+// UTF-16 or UTF-32, by the byte order mark or the places of zeros and other control characters at the front of a file;
+// empty: neither.
 std::string_view wide_encoding(std::string_view front);
 
 // "the text is not UTF-8 (likely ISO-8859-1)"

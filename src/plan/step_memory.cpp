@@ -36,6 +36,7 @@ struct BufferUse {
   bool fed = false;       // to no forward: it is there from the start of the step
   bool fetched = false;   // it is read when the step has ended
   bool gradient = false;  // it lasts to the end of the step
+  bool of_lane = false;   // scratch that ops of the comm lane share through the step
 };
 
 // Before an op of an action.
@@ -151,9 +152,9 @@ class StepWalk {
           if (!last_microbatch_only(op)) range->include_of_any(from);
           uses[static_cast<size_t>(buffer)].once |= once_per_step(op);
         };
-        touch(
-            program_.workspaces.empty() ? -1 : program_.workspaces[static_cast<size_t>(begin) + static_cast<size_t>(o)],
-            o, o);
+        const int32_t workspace = workspace_of(static_cast<size_t>(begin) + static_cast<size_t>(o));
+        touch(workspace, o, o);
+        if (workspace >= 0) uses[static_cast<size_t>(workspace)].of_lane |= on_comm_lane(op);
         for (const auto* ids : {&op.inputs, &op.outputs})
           for (ValueId id : *ids) {
             bool alone = touching[static_cast<size_t>(id)].size() == 1;
@@ -182,11 +183,14 @@ class StepWalk {
     return uses;
   }
 
+  // -1: the op has none.
+  int32_t workspace_of(size_t op) const { return program_.workspaces.empty() ? -1 : program_.workspaces[op]; }
+
   void hold(size_t buffer_index, const BufferUse& use) {
     const Buffer& buffer = program_.buffers[buffer_index];
     if (buffer.space != MemorySpace::device) return;
     MemoryPart part = part_of_[buffer_index];
-    if (is_held_throughout(buffer.kind)) {
+    if (is_held_throughout(buffer.kind) || use.of_lane) {
       held_.*part += buffer.total_bytes();
       return;
     }

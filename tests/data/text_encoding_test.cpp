@@ -110,6 +110,17 @@ TEST(TextEncoding, WideTextIsRefusedInEveryFormat) {
                            {file, "at byte 0", fmt::format("(likely {})", encoding.name),
                             fmt::format("iconv -f {}", encoding.name)}))
               << encoding.name << file << mark.size();
+  // Letters whose high bytes are not 0, but valid UTF-8 all the same, and letters that are not.
+  using namespace std::string_literals;
+  const std::string russian = "\x34\x04\x3e\x04\x3c\x04 \0\x38\x04 \0\x41\x04\x30\x04\x34\x04\n\0"s;
+  const std::string greek = "\x03\xb1\x03\xc0\x03\xcc\0 \x03\xc4\x03\xbf\0 \x03\xc6\x03\xc9\x03\xc2\0\n"s;
+  const std::string chinese = "\x2d\x4e\x87\x65\x55\x5b \0\x2d\x4e\xfd\x56\x1a\x4e\n\0"s;
+  EXPECT_TRUE(says(refusal_of_text(folder.write("russian.txt", russian)), {"at byte 0", "(likely UTF-16LE)"}));
+  EXPECT_TRUE(says(refusal_of_text(folder.write("greek.txt", greek)), {"at byte 0", "(likely UTF-16BE)"}));
+  EXPECT_TRUE(says(refusal_of_text(folder.write("chinese.txt", chinese)), {"at byte 0", "(likely UTF-16LE)"}));
+  // A table with tabs and line breaks at every other place is text.
+  const std::string table("a\tb\tc\td\ne\tf\tg\th\n");
+  EXPECT_EQ(documents_of(folder.write("table.txt", table)), std::vector<std::string>{table});
   // A few zero bytes are characters like others.
   const std::string zeros("a\0b and a longer rest", 21);
   EXPECT_EQ(documents_of(folder.write("zeros.txt", zeros)), std::vector<std::string>{zeros});

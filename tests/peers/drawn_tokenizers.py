@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Small tokenizers drawn at random, with texts that meet what is rare in real ones: added tokens of white space with
-every flag, replacements and splits by patterns that match nothing. Ids are compared with Hugging Face `tokenizers`.
+every flag, replacements and splits by patterns that match nothing, characters without a token. Ids are compared with Hugging Face `tokenizers`.
 
     tests/peers/drawn_tokenizers.py [--bench build/release/bench/bench_tokenizer] [--seed N] [--count N]
     tests/peers/drawn_tokenizers.py --fixture     writes tests/fixtures/tokenizer/drawn.jsonl, for a test without Python
@@ -24,6 +24,7 @@ PATTERNS = ["$", r"\z", r"\Z", "^", r"\A", r"\b", r"\B", "x*", "(?=b)", "(?<=b)"
             r"^\s*", r"\s+", "a", "[ab]+", r"(?<=\n)|b", r"\n?$", "1{0,2}", "(?=a)|a", r"\w*", "é|$", "(?<!a)b*", r"\s+(?!\S)", "▁*"]
 CONTENTS = ["\n", "\n\n", " ", "  ", "\t", "a", "ab", "Ab", "<x>", "<X>", "b b", "\u00a0", "É", "é", "x\n", "\nx", "_", "1", "\n ", "中", "#", "▁"]
 REPLACEMENTS = ["", "#", " ", "ab", "▁", "\n", "x$"]
+UNKNOWN = ["d", "日"]  # no token: they are dropped, and their neighbours may merge
 BEHAVIORS = ["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
 
 
@@ -103,7 +104,7 @@ def has_equal_tokens(tokenizer):
 
 
 def drawn_text(rng):
-    marks = [content for content in CONTENTS for _ in range(2)] + ALPHABET
+    marks = [content for content in CONTENTS for _ in range(2)] + ALPHABET + 6 * UNKNOWN
     return "".join(rng.choice(marks) * rng.choice([1, 1, 1, 2, 4]) for _ in range(rng.randint(0, 8)))
 
 

@@ -72,8 +72,8 @@ TEST(StepMemory, OfAPipelineGrowsWithMicrobatchesInFlight) {
   }
 }
 
-// Values that only the last microbatch makes (ZeRO's pieces of summed gradients) reuse the memory of activations: at no
-// moment is there more than the arena has.
+// Values that only the last microbatch makes (ZeRO's pieces of summed gradients) reuse the memory of activations, and
+// messages on the comm lane share one scratch: at no moment is there more than the arena has.
 TEST(StepMemory, NeverHoldsMoreThanTheArena) {
   for (const std::vector<std::string>& keys : std::vector<std::vector<std::string>>{
            {"mesh.pp=2", "mesh.dp=2", "mesh.zero=1", "batch.sequences=16"},
@@ -81,7 +81,16 @@ TEST(StepMemory, NeverHoldsMoreThanTheArena) {
            {"mesh.dp=2", "mesh.zero=1", "batch.sequences=16"},
            {"mesh.dp=2", "mesh.zero=2", "batch.sequences=16"},
            {"mesh.dp=2", "mesh.zero=3", "batch.sequences=16"},
-           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=gpipe", "mesh.zero=1", "batch.sequences=16"}}) {
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=gpipe", "mesh.zero=1", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=gpipe", "mesh.zero=3", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "mesh.tp=2", "mesh.zero=3", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=zbv", "pipeline.chunks=2", "mesh.zero=3",
+            "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2", "mesh.zero=2",
+            "batch.sequences=16"},
+           {"mesh.dp=2", "pipeline.schedule=combined-1f1b", "mesh.zero=3", "batch.sequences=16"},
+           {"mesh.pp=2", "mesh.dp=2", "pipeline.schedule=interleaved", "pipeline.chunks=2", "mesh.zero=2",
+            "batch.sequences=16"}}) {
     LoweredRun run = lowered_with(keys);
     for (const Program& program : run.programs.train) {
       const MemoryMoment* most = nullptr;

@@ -44,7 +44,7 @@ class CutTable {
   bool look_up(char32_t left, char32_t right) const {
     size_t bit = filter_bit(left, right);
     if (filter_[bit / 64] >> (bit % 64) & 1) return false;
-    return symbols_.splits_unknown_tokens() || symbols_.of_character(right) != BpeSymbols::kNoToken;
+    return symbols_.may_cut_between(left, right);
   }
 
   const BpeSymbols& symbols_;

@@ -43,8 +43,12 @@ class BpeSymbols {
     return block < blocks_.size() ? characters_[blocks_[block] + (code & (kBlock - 1))] : kNoToken;
   }
 
-  // Whether an unknown character leaves its neighbours as they are.
-  bool splits_unknown_tokens() const { return all_bytes_ || !unknown_.id; }
+  // Whether the symbols of a text are those of its parts before and after a cut between these characters. An unknown
+  // one may be fused with the one before it, and the neighbours of one that is dropped become neighbours.
+  bool may_cut_between(char32_t left, char32_t right) const {
+    if (all_bytes_) return true;
+    return of_character(right) != kNoToken && (unknown_.id || of_character(left) != kNoToken);
+  }
 
  private:
   void append_bytes(std::string_view piece, std::vector<uint32_t>& ids) const;
