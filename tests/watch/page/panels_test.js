@@ -1,4 +1,4 @@
-// What is next to the charts: comparisons, ops, events, the list of runs, tips and the theme, from made-up runs.
+// Panels next to the charts: comparisons, ops, events, the list of runs, tips and the theme, from made-up runs.
 "use strict";
 const assert = require("node:assert/strict");
 const {loadPage} = require("./page_context.js");
@@ -174,7 +174,7 @@ module.exports = (folder) => {
       page.elements.get("no-runs").listeners.click();
       assert.deepEqual([toggled, shown], [[3], [[1, 2, 3], []]]);
     },
-    "a tip stands where there is room, with a row for each curve": () => {
+    "a tip is on the side with more room, with a row for each curve": () => {
       const page = load(), tip = new page.Tip(), row = (name) => ({colour: `of ${name}`, name, value: `value ${name}`});
       const place = {at: 100, width: 600, top: 8};
       tip.show({title: "step 5", rows: [row("a"), row("b")], notes: ["spike"], ...place});

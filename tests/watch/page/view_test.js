@@ -190,7 +190,7 @@ module.exports = (folder) => {
       assert.deepEqual(found("validation"), ["loss"]);
       assert.deepEqual(found(""), ["loss", "grad_norm"]);
     },
-    "the page says how it stands": async () => {
+    "the page reports its state": async () => {
       const {view, source, text, page, timers} = await open({runs: []});
       assert.equal(text("empty"), "No runs yet. They appear here when train writes metrics.jsonl or events.jsonl.");
       assert.equal(page.elements.get("empty").hidden, false);
