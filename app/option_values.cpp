@@ -70,10 +70,9 @@ constexpr std::array kTexts{
     OptionFormat{"MODEL", "the path of a run's TOML file, or the name of a preset", "model"},
     OptionFormat{"NAME", "the name of a preset (sextant list models)", "--preset"},
     OptionFormat{"DIR", "a directory", "--out directory --tensorboard --all"},
-    OptionFormat{
-        "FILE", "the name of a file to write",
-        "--trace --timeline --memory-timeline --mesh --write --schedule-csv --csv --html --save "
-        "new/--out data_tokenize/--out data_train-tokenizer/--out"},
+    OptionFormat{"FILE", "the name of a file to write",
+                 "--trace --timeline --memory-timeline --mesh --write --schedule-csv --csv --html --save "
+                 "new/--out data_tokenize/--out data_train-tokenizer/--out"},
     OptionFormat{"FILE", "a file of bench --json", "file before after"},
     OptionFormat{"FILE", "a hostfile", "--hosts"},
     OptionFormat{"FILE", "a CSV file", "--fit --validate"},
