@@ -57,6 +57,7 @@ constexpr std::array kNumbers{
 constexpr std::array kTexts{
     OptionFormat{"CONFIG", "the path of a run's TOML file", "config --config"},
     OptionFormat{"KEY=VALUE", "key=value, such as train.steps=50", "overrides --set --against"},
+    OptionFormat{"KEY=VALUE", "key=value, such as mesh.tp=2", "replay/overrides replay/--against"},
     OptionFormat{"KEY=VALUES", "key=value,value, such as optimizer.lr=1e-3,3e-3", "values --vary"},
     OptionFormat{"SIZE[=VALUES]", "the name of a size, alone or with values, such as ffn=192,256",
                  "bench_sizing/--vary"},
@@ -69,16 +70,16 @@ constexpr std::array kTexts{
     OptionFormat{"MODEL", "the path of a run's TOML file, or the name of a preset", "model"},
     OptionFormat{"NAME", "the name of a preset (sextant list models)", "--preset"},
     OptionFormat{"DIR", "a directory", "--out directory --tensorboard --all"},
-    OptionFormat{
-        "FILE", "the name of a file to write",
-        "--report --trace --timeline --memory-timeline --mesh --write --schedule-csv --export --csv --html --save "
-        "new/--out data_tokenize/--out data_train-tokenizer/--out"},
+    OptionFormat{"FILE", "the name of a file to write",
+                 "--trace --timeline --memory-timeline --mesh --write --schedule-csv --csv --html --save "
+                 "new/--out data_tokenize/--out data_train-tokenizer/--out"},
     OptionFormat{"FILE", "a file of bench --json", "file before after"},
     OptionFormat{"FILE", "a hostfile", "--hosts"},
     OptionFormat{"FILE", "a CSV file", "--fit --validate"},
     OptionFormat{"FILE", "a tokenizer.json", "--tokenizer"},
     OptionFormat{"PATH", "a file or a folder", "inputs path --from-text"},
     OptionFormat{"PATH", "the path of a program", "--binary"},
+    OptionFormat{"FAULT", "a number that an op makes NaN, nan_op=OP@STEP[:RANK]", "replay/--inject"},
     OptionFormat{"FAULT", "a fault, KIND@STEP[:RANK], such as kill@30:1", "--inject"},
     OptionFormat{"LOW:HIGH[:STEPS]", "two learning rates, LOW:HIGH[:STEPS], such as 1e-6:1:100", "--find-lr"},
     OptionFormat{"WORD", "a word for mpirun or srun", "--launcher-arg"},
@@ -87,7 +88,7 @@ constexpr std::array kTexts{
     OptionFormat{"MACHINE", "the name of a machine (sextant list machines) or a TOML file", "--machine"},
     OptionFormat{"SOFTWARE", "the name of a software profile (sextant list software)", "--software"},
     OptionFormat{"BALANCE", "balanced, a ratio of at least 1, or a metrics.jsonl", "--imbalance"},
-    OptionFormat{"SHARE", "a share, such as 5% or 0.05", "--headroom"},
+    OptionFormat{"SHARE", "a percentage, such as 5%", "--headroom"},
     OptionFormat{"NAME", "the name of a published run (sextant plan --published lists them)", "--published"},
     OptionFormat{"TOKENS", "a number of tokens, such as 300M or 1.4T", "--tokens --inference-tokens"},
     OptionFormat{"FLOPS", "a number of floating-point operations, such as 1e21", "--compute"},

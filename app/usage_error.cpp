@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -47,10 +48,35 @@ NamedVerb named_verb(const CLI::App& app) {
   return named;
 }
 
+// Options of earlier versions, of verbs that have the new one.
+struct Renamed {
+  std::string_view before, now;
+};
+constexpr std::array kRenamedOptions{Renamed{"--report", "--html"}, Renamed{"--export", "--html"}};
+
+// Verbs of other programs, and of earlier versions.
+constexpr std::array kOtherVerbs{Renamed{"pretrain", "train"},      Renamed{"finetune", "train"},
+                                 Renamed{"fine-tune", "train"},     Renamed{"fit", "train"},
+                                 Renamed{"resume", "train"},        Renamed{"sample", "generate"},
+                                 Renamed{"chat", "generate"},       Renamed{"infer", "generate"},
+                                 Renamed{"inference", "generate"},  Renamed{"init", "new"},
+                                 Renamed{"create", "new"},          Renamed{"models", "list models"},
+                                 Renamed{"presets", "list models"}, Renamed{"machines", "list machines"},
+                                 Renamed{"dashboard", "watch"}};
+
+template <size_t n>
+std::string_view name_now(const std::array<Renamed, n>& all, std::string_view before) {
+  auto found = std::ranges::find(all, before, &Renamed::before);
+  return found == all.end() ? std::string_view() : found->now;
+}
+
 // For an argument that the verb does not have: a similar option, or the config key that was given as an option.
 std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
   if (!argument.starts_with("--")) return "";
   std::string_view name = argument.substr(2, argument.find('=') - 2);
+  std::string_view renamed = name_now(kRenamedOptions, argument.substr(0, argument.find('=')));
+  if (!renamed.empty() && verb.get_option_no_throw(std::string(renamed)))
+    return fmt::format("it is called {} now", renamed);
   bool takes_keys = verb.get_option_no_throw("overrides") != nullptr;
   ForeignName foreign = takes_keys ? find_foreign_name(name) : ForeignName{};
   if (foreign.keys.size() == 1)
@@ -68,6 +94,8 @@ std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
 // The likely meaning of a word that is no verb: another verb, a subcommand of one (tokenize), or an option (search).
 std::string hint_for_verb(const CLI::App& app, const std::string& word) {
   std::string option = "--" + word;
+  if (std::string_view ours = name_now(kOtherVerbs, word); !ours.empty())
+    return fmt::format("here it is sextant {}", ours);
   std::map<std::string, std::string> above;  // of what stands below a verb, that verb
   for (const CLI::App* verb : app.get_subcommands(nullptr)) {
     for (const std::string& name : names_of_subcommands(*verb)) above.emplace(name, verb->get_name());

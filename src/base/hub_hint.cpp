@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace sextant {
 
@@ -14,14 +13,20 @@ bool is_hub_character(char c) {
          c == '.' || c == '/';
 }
 
+// A dot and a word: "notes.md", "tokens.u16". Versions in names of the Hub begin with a digit: "Qwen2.5", "llama-v0.3".
+bool has_extension(std::string_view name) {
+  size_t dot = name.rfind('.');
+  if (dot == name.npos || dot + 1 == name.size()) return false;
+  std::string_view word = name.substr(dot + 1);
+  bool begins_with_digit = word.front() >= '0' && word.front() <= '9';
+  return !begins_with_digit && word.find_first_of("/-_") == word.npos;
+}
+
 // NAME or OWNER/NAME, as the Hub has them, and not the name of a file.
 bool is_hub_name(std::string_view name) {
-  constexpr std::array<std::string_view, 18> kFiles{".json", ".model", ".txt", ".jsonl",   ".ndjson", ".csv",
-                                                    ".tsv",  ".gz",    ".zst", ".parquet", ".arrow",  ".feather",
-                                                    ".bin",  ".ds",    ".idx", ".u16",     ".u32",    ".toml"};
   return !name.empty() && name.front() != '.' && name.front() != '/' && name.back() != '/' &&
          std::all_of(name.begin(), name.end(), is_hub_character) && std::count(name.begin(), name.end(), '/') <= 1 &&
-         std::none_of(kFiles.begin(), kFiles.end(), [&](std::string_view end) { return name.ends_with(end); });
+         !has_extension(name);
 }
 
 std::string_view folder_of(std::string_view name) {

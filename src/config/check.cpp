@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/hub_hint.h"
 #include "base/toml_document.h"
 #include "config/check_reproducible.h"
 #include "config/complaints.h"
@@ -28,6 +30,13 @@ void check_name(const RunConfig& run, Complaints& complaints) {
   if (!one_part)
     complaints.add(run, {"name"},
                    {.got = "got " + toml_quoted(run.name), .expected = "a name for a directory, without '/'"});
+}
+
+// Of data.tokenizer, where data.tokenizer_vocab is given, too.
+std::string hint_for_tokenizer(const std::string& tokenizer) {
+  std::error_code ignored;
+  std::string hint = std::filesystem::exists(tokenizer, ignored) ? "" : tokenizer_download_hint(tokenizer);
+  return hint.empty() ? "data.tokenizer_vocab is the size of a tokenizer that is trained here: leave it out" : hint;
 }
 
 void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
@@ -56,7 +65,8 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
     complaints.add(run, {"data.tokenizer_vocab", "data.tokenizer", "model.from"},
                    {.got = fmt::format("is not used, because {} brings a tokenizer",
                                        data.tokenizer.empty() ? "model.from" : "data.tokenizer"),
-                    .expected = "one of the two"});
+                    .expected = "one of the two",
+                    .hint = hint_for_tokenizer(data.tokenizer)});
   bool tokens = choice_of(data.format).holds_tokens;
   if (tokens && spec.vocab == 0 && data.tokenizer.empty())
     complaints.add(run, {"data.format", "data.tokenizer", "model.vocab", "model.preset", "model.from"},

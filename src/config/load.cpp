@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -107,7 +108,21 @@ std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given)
 std::string hint_for_value(const Key& key, const TomlValue& given) {
   auto text = std::get_if<std::string>(&given.is);
   if (!text || key.choices.empty()) return "";
-  if (key.name == "device" && *text == "gpu") return "did you mean cuda?";  // nearer by letters is cpu
+  // Values of other programs that no letters lead from to ours.
+  struct OtherWord {
+    std::string_view key, theirs, ours;
+  };
+  constexpr std::array kOtherWords{OtherWord{"device", "gpu", "cuda"},
+                                   OtherWord{"train.precision", "float16", "fp16"},
+                                   OtherWord{"train.precision", "half", "fp16"},
+                                   OtherWord{"train.precision", "bfloat16", "bf16"},
+                                   OtherWord{"train.precision", "float32", "f32"},
+                                   OtherWord{"train.precision", "fp32", "f32"},
+                                   OtherWord{"train.precision", "amp", "bf16"},
+                                   OtherWord{"train.recompute", "true", "full"},
+                                   OtherWord{"train.recompute", "false", "none"}};
+  for (const OtherWord& word : kOtherWords)
+    if (word.key == key.name && word.theirs == *text) return fmt::format("did you mean {}?", word.ours);
   return did_you_mean(*text, words_of(key));
 }
 
@@ -118,6 +133,18 @@ std::optional<std::string_view> successor_of(std::string_view name) {
            "batch.microbatch "
            "sequences each";
   return std::nullopt;
+}
+
+std::vector<std::string_view> section_names() {
+  std::vector<std::string_view> names;
+  for (const Section& section : sections())
+    if (!section.name.empty()) names.push_back(section.name);
+  return names;
+}
+
+std::string all_sections() {
+  return fmt::format("known sections: {}; docs/glossary.md has our keys by the names of other programs",
+                     fmt::join(section_names(), ", "));
 }
 
 std::string hint_for_key(std::string_view name) {
@@ -133,18 +160,14 @@ std::string hint_for_key(std::string_view name) {
   std::string hint = did_you_mean(name, all);
   if (hint.empty()) hint = answer_for_foreign_name(name, ForeignMatch::last_part);
   if (!hint.empty() || beside.empty()) return hint;
-  std::string where = section.empty() ? "the top level" : fmt::format("[{}]", section);
-  return fmt::format("{} has {}", where, fmt::join(beside, ", "));
+  if (section.empty()) return fmt::format("keys are in sections, such as train.steps; {}", all_sections());
+  return fmt::format("[{}] has {}", section, fmt::join(beside, ", "));
 }
 
 std::string hint_for_section(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Section& section : sections())
-    if (!section.name.empty()) names.push_back(section.name);
+  const std::vector<std::string_view> names = section_names();
   auto meant = nearest(name, names);
-  if (meant) return fmt::format("did you mean [{}]?", *meant);
-  return fmt::format("known sections: {}; docs/glossary.md has our keys by the names of other programs",
-                     fmt::join(names, ", "));
+  return meant ? fmt::format("did you mean [{}]?", *meant) : all_sections();
 }
 
 bool is_foreign_name(std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 #include <numbers>
 
@@ -347,8 +348,10 @@ class Proposer {
   void say_expected_loss() {
     if (fine_tunes() || data_.text_bytes <= 0 || data_.path == "stories") return;
     double bits = expected_bits_per_byte(training_of(parameters(), steps_));
-    say("expected loss", fmt::format("about {:.1f} bits per byte, {:.1f} nats per token, on English: {}", bits,
-                                     bits * std::numbers::ln2 * data_.bytes_per_token(), what_it_writes(bits)));
+    // The fit is of runs that have learned something: nothing is worse than a guess among all tokens.
+    double nats = std::min(bits * std::numbers::ln2 * data_.bytes_per_token(), std::log(spec_.vocab));
+    say("expected loss", fmt::format("about {:.1f} bits per byte, {:.1f} nats per token, on English: {}",
+                                     nats / std::numbers::ln2 / data_.bytes_per_token(), nats, what_it_writes(bits)));
   }
 
   bool fits(int64_t microbatch, RecomputeMode recompute) {

@@ -23,4 +23,11 @@ bool has_text(const RunConfig& run) {
   return !are_token_files(run, run.data.train);
 }
 
+TokenFileOptions token_file_options(const RunConfig& run) {
+  if (run.data.format == "tokens-u16") return {TokenKind::flat, TokenType::u16};
+  if (run.data.format == "tokens-u32") return {TokenKind::flat, TokenType::u32};
+  if (run.data.format == "megatron") return {TokenKind::megatron, {}};
+  return {};
+}
+
 }  // namespace sextant

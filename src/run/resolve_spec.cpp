@@ -15,6 +15,8 @@ ModelSpec resolve_spec(const RunConfig& run) {
   } else if (has_text(run)) {
     spec.vocab = run.data.tokenizer_vocab;
   } else {
+    // A file that is missing, or is text under another name, is what is wrong, and not the vocabulary.
+    for (const std::string& path : run.data.train) open_token_file(path, token_file_options(run));
     throw UserError({.place = run.place_of("model.vocab"),
                      .got = "token files do not say how many ids there are",
                      .expected = "model.vocab, or data.tokenizer to take it from"});

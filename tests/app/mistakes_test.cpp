@@ -39,6 +39,24 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
             {"here it is optimizer.lr; keys of the config are given as optimizer.lr=VALUE"}},
            {"train " + tiny + " gradient_accumulation_steps=4", {"is not a known key", "here it is batch.sequences"}},
            {"train " + tiny + " train.epochs=3", {"is not a known key", "here it is train.steps: one epoch is"}},
+           {"pretrain " + tiny, {"no verb is called 'pretrain'", "here it is sextant train"}},
+           {"models", {"here it is sextant list models"}},
+           {"chat x", {"here it is sextant generate"}},
+           {"watch x --export page.html", {"'--export' is not an option", "it is called --html now"}},
+           {"plan " + tiny + " --report=page.html", {"it is called --html now"}},
+           {"plan " + tiny + " train.precision=bfloat16", {"did you mean bf16?"}},
+           {"plan " + tiny + " train.recompute=true", {"did you mean full?"}},
+           {"plan " + tiny + " num_steps=100", {"here it is train.steps"}},
+           {"plan " + tiny + " load=x", {"here it is checkpoint.resume"}},
+           {"plan " + tiny + " num_experts_per_tok=2", {"here it is model.experts.per_token"}},
+           {"plan " + tiny + " --num-query-groups 2", {"here it is model.kv_heads"}},
+           {"plan " + tiny + " attn_implementation=sdpa", {"here it is no key: kernels"}},
+           {"plan " + tiny + " lora_r=8", {"here it is not implemented: neither adapters"}},
+           {"plan " + tiny + " report_to=wandb", {"here it is sextant watch RUNS --forward wandb"}},
+           {"plan " + tiny + " colour=2", {"keys are in sections, such as train.steps", "docs/glossary.md"}},
+           {"plan " + tiny + " data.train=wikitext", {"wikitext: file not found", "nothing is downloaded"}},
+           {"plan " + tiny + " data.train=nowhere.bin", {"nowhere.bin: file not found"}},
+           {"plan " + tiny + " data.tokenizer=gpt2", {"is not used, because data.tokenizer", "nothing is downloaded"}},
            {"plan " + tiny + " training.local_batch_size=2", {"here it is batch.microbatch"}},
            {"plan " + tiny + " zero_optimization.stage=2", {"here it is mesh.zero"}},
            {"plan " + tiny + " parallelism.tp=2", {"is not a known key", "did you mean mesh.tp?"}},
@@ -56,6 +74,20 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"generate x --prompt", {"generate: --prompt has no value; expected a text\n", "text to go on from"}},
            {"doctor --burn -3", {"--burn -3; expected a number of seconds from 0 to 1000000\n"}}})
     for (const std::string& words : slip.says) expect_refusal(run_command(slip.command), 2, {words});
+}
+
+// In a config whose vocabulary is that of a tokenizer that the run trains.
+TEST(Mistakes, DataUnderOtherNames) {
+  ScratchPlace place("data-names");
+  for (const char* name : {"notes", "notes.md"}) {
+    write_text(place / name, "Some text that somebody wrote down.\n");
+    for (const char* verb : {"plan ", "train "})
+      expect_refusal(run_command(verb + config_path("tiny-llama.toml") + " data.train=" + (place / name)), 2,
+                     {(place / name) + ": ", "name it .txt, or set data.format = \"text\""});
+  }
+  write_text(place / "tokens.u16", "abcd");
+  expect_refusal(run_command("plan " + config_path("tiny-llama.toml") + " data.train=" + (place / "tokens.u16")), 2,
+                 {"token files do not say how many ids there are"});
 }
 
 TEST(Mistakes, FilesThatCannotBeWritten) {

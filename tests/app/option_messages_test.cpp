@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -133,6 +134,58 @@ TEST(OptionMessages, MessagesInFull) {
            {"doctor --seed 3", "--seed is given without --burn; expected --burn as well"},
            {"list schedules -q -v", "is given with"}})
     expect_refusal(run_command(command), 2, {says});
+}
+
+// "300M" and "1.4T" of "a number of tokens, such as 300M or 1.4T".
+std::vector<std::string> examples_in(const std::string& expected) {
+  constexpr std::string_view kSuchAs = " such as ", kOr = " or ";
+  size_t at = expected.find(kSuchAs);
+  if (at == expected.npos) return {};
+  std::vector<std::string> examples;
+  std::string rest = expected.substr(at + kSuchAs.size());
+  for (size_t end = rest.find(kOr); end != rest.npos; end = rest.find(kOr)) {
+    examples.push_back(rest.substr(0, end));
+    rest.erase(0, end + kOr.size());
+  }
+  examples.push_back(rest);
+  return examples;
+}
+
+// Help must not promise a value that is refused. An option that is judged by the verb, not while the command line is
+// read, has a command here in which its examples are tried.
+TEST(OptionMessages, ExamplesOfValuesAreTaken) {
+  ScratchPlace place("examples-of-values");
+  ASSERT_EQ(run_command(tiny_train(place, "")).code, 0);
+  const std::string tiny = config_path("tiny-llama.toml"), few = " --only tp=1 --only pp=1 --only dp=2";
+  const std::string search = "plan " + tiny + " --machine h100-sxm --search --devices 2" + few;
+  const std::string what_if = "ask what-if gpt2 --machine h200 --devices 8 --tokens 10B --only tp=1 --only pp=1";
+  const std::map<std::string, std::string> commands{
+      {"plan --headroom", search},
+      {"plan --tokens", "plan " + tiny + " --machine h200"},
+      {"plan --params", "plan"},
+      {"plan --compute", "plan"},
+      {"plan --inference-tokens", "plan --params 1B"},
+      {"ask what-if --change", what_if},
+      {"replay --against", "replay " + place / "run" + " --step 10 --bisect"},
+      {"launch --constraint", "launch --slurm " + tiny},
+      {"launch --output", "launch --slurm " + tiny},
+      {"launch --memory", "launch --slurm " + tiny},
+      {"launch --srun-mpi", "launch --slurm " + tiny},
+      {"launch --volume", "launch --kubernetes --container registry.example/sextant:1 " + tiny}};
+  size_t tried = 0;
+  for (const Json& verb : all_verbs())
+    for (const Json& option : verb.at("options")) {
+      if (option.at("type").is_null()) continue;
+      auto command = commands.find(verb.at("verb").get<std::string>() + " " + long_name(option));
+      if (command == commands.end()) continue;
+      for (const std::string& example : examples_in(option.at("expected"))) {
+        const std::string line = fmt::format("{} {} '{}'", command->second, long_name(option), example);
+        Outcome outcome = run_command(line);
+        EXPECT_EQ(outcome.code, 0) << line << "\n" << outcome.output;
+        ++tried;
+      }
+    }
+  EXPECT_GE(tried, commands.size());
 }
 
 size_t columns(const std::string& line) {

@@ -361,7 +361,8 @@ TEST(Check, NameAndData) {
             "data.validation_fraction above 0");
   EXPECT_EQ(complaint_about({"data.tokenizer=t.json", "data.tokenizer_vocab=300"}),
             "command line: data.tokenizer_vocab=300: is not used, because data.tokenizer brings a tokenizer; expected "
-            "one of the two");
+            "one of the two\n"
+            "  hint: data.tokenizer_vocab is the size of a tokenizer that is trained here: leave it out");
   EXPECT_EQ(
       complaint_about({"data.format=tokens-u16"}),
       "command line: data.format=tokens-u16: tokens-u16 files do not contain the size of the vocabulary; expected "

@@ -142,7 +142,9 @@ TEST(LoadConfig, UnknownKeys) {
   EXPECT_EQ(complaint_about("\"model.preset\" = 3\n" + std::string(kGpt2)),
             "run.toml:1:1 \"model.preset\": is not a known key\n  hint: did you mean model.preset?");
   EXPECT_EQ(complaint_about("colour = 3\n" + std::string(kGpt2)),
-            "run.toml:1:1 colour: is not a known key\n  hint: the top level has name, device");
+            "run.toml:1:1 colour: is not a known key\n"
+            "  hint: keys are in sections, such as train.steps; known sections: model, mesh, pipeline, data, batch, "
+            "optimizer, train, offload, checkpoint, log; docs/glossary.md has our keys by the names of other programs");
 }
 
 TEST(LoadConfig, UnknownSections) {

@@ -226,10 +226,11 @@ TEST(Files, HiddenOnesOfAFolderAreLeftOutAndNamed) {
 }
 
 TEST(Files, NamesOfTheHubAreToldFromFiles) {
-  for (const char* name : {"wikitext", "roneneldan/TinyStories"})
+  for (const char* name : {"wikitext", "roneneldan/TinyStories", "owner/stories-v0.3", "owner/set2.5"})
     EXPECT_TRUE(says(complaint_about(name), {"file not found", "nothing is downloaded",
                                              fmt::format("hf download {} --repo-type dataset", name)}));
-  EXPECT_EQ(complaint_about("nowhere.txt").find("downloaded"), std::string::npos);
+  for (const char* file : {"nowhere.txt", "notes.md", "texts/notes.md", "book.epub", "set.v2/a.log", "weights.gguf"})
+    EXPECT_EQ(complaint_about(file).find("downloaded"), std::string::npos) << file;
   EXPECT_TRUE(says(complaint_of([] { open_token_file("wikitext"); }), {"file not found", "nothing is downloaded"}));
 }
 

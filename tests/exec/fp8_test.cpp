@@ -119,6 +119,17 @@ TEST(Quantize, ANanIsTheLargestWhereverItStands) {
   }
 }
 
+// Of numbers and their codes: zeros were not lost, and a NaN is at the end of the format's range.
+TEST(RoundingStatistics, CountWhatWasLostAndWhatReachedTheEnd) {
+  Numbers x{0, -0.0, 1e-9, -1e-9, 2, -448, 500, NAN}, codes{0, 0, 0, 0, 2, -448, 448, NAN};
+  std::vector<Numbers> out = run_kernel({.def = ops::rounding_statistics,
+                                         .attrs = {},
+                                         .types = {f64({2, 4}), {DType::e4m3, {2, 4}}},
+                                         .inputs = {x, codes},
+                                         .real = DType::f32});
+  EXPECT_EQ(out[0], (Numbers{8, 2, 3}));
+}
+
 TEST(Quantize, EveryTileHasItsOwnScale) {
   constexpr int64_t kRows = 6, kWidth = 10, kTile = 4;
   Numbers x = spread("tiles", 2 * kRows * kWidth, 20);

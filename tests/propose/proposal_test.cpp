@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -146,6 +147,20 @@ TEST_F(ProposedConfig, StepsOfAPresetFitTheMinutes) {
   RunConfig run = parse_config(propose(text_of(2'000'000), "pythia-70m", int64_t{32} << 30, 5).toml, "proposed");
   EXPECT_LE(static_cast<double>(run.train.steps) * seconds_at(5e10, run), 300);
   EXPECT_GT(static_cast<double>(run.train.steps) * seconds_at(5e10, run), 100);
+}
+
+// Where there is time for a few steps only.
+TEST_F(ProposedConfig, ExpectsNoMoreLossThanThatOfAGuess) {
+  Proposal proposal = propose(text_of(200'000), "pythia-70m", int64_t{32} << 30, 0.5);
+  RunConfig run = parse_config(proposal.toml, "proposed");
+  std::smatch nats;
+  for (const std::string& reason : proposal.reasons)
+    if (std::regex_search(reason, nats, std::regex("([0-9.]+) nats per token"))) {
+      EXPECT_LE(std::stod(nats[1]), std::log(resolve_spec(run).vocab) + 0.05) << reason;
+      EXPECT_NE(reason.find("no text to read"), std::string::npos) << reason;
+      return;
+    }
+  FAIL() << "no loss is expected";
 }
 
 TEST_F(ProposedConfig, APresetHasARowForEachTokenOfItsTokenizer) {

@@ -15,6 +15,7 @@
 #include "supervise/child_process.h"
 #include "supervise/event_tail.h"
 #include "supervise/heartbeat_watch.h"
+#include "supervise/leftover.h"
 #include "supervise/start_command.h"
 #include "supervise/stopped_ranks.h"
 #include "train/health/heartbeat.h"
@@ -189,6 +190,47 @@ TEST_F(Children, EventsOfOthersAreSeenOnce) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].step, 5);
   EXPECT_TRUE(tail.take().empty());
+}
+
+// A line is an event when its end is there, however often it was looked at before.
+TEST_F(Children, EventsThatAreStillWrittenAreReadWhole) {
+  append_event(place_, {.kind = EventKind::spike, .step = 7, .text = "whole"});
+  const std::string line = read_file(place_ / kEventsFile);
+  fs::remove(place_ / kEventsFile);
+  EventTail tail(place_);
+  for (size_t at = 0; at < line.size(); at += 20) {
+    EXPECT_TRUE(tail.take().empty()) << at;
+    std::ofstream(place_ / kEventsFile, std::ios::app) << line.substr(at, 20);
+  }
+  std::vector<RunEvent> events = tail.take();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].step, 7);
+}
+
+TEST_F(Children, ThatASupervisorLeftAreEnded) {
+  ChildProcess child({"sh", "-c", "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done"}, log_);
+  while (read_file(place_ / "log").empty()) std::this_thread::sleep_for(5ms);
+  note_child(place_, child.id());
+  // As child of this test it stays a zombie until it is waited for, which is not running.
+  std::vector<std::string> said;
+  end_leftover(place_, 20s, [&](const std::string& text) { said.push_back(text); });
+  EXPECT_EQ(said.size(), 1u);
+  EXPECT_EQ(WEXITSTATUS(ended(child)), 5);
+  EXPECT_FALSE(fs::exists(place_ / "supervisor.json"));
+}
+
+// The system gives the number of a process that ended to another one.
+TEST_F(Children, AProcessWithTheNumberOfAChildIsLeftAlone) {
+  ChildProcess other({"sh", "-c", "echo ready; while :; do sleep 0.01; done"}, log_);
+  while (read_file(place_ / "log").empty()) std::this_thread::sleep_for(5ms);
+  note_child(place_, other.id());
+  nlohmann::json noted = nlohmann::json::parse(read_file(place_ / "supervisor.json"));
+  noted["start"] = noted["start"].get<uint64_t>() + 1;
+  std::ofstream(place_ / "supervisor.json") << noted.dump() << "\n";
+  end_leftover(place_, 0s, [](const std::string& text) { ADD_FAILURE() << text; });
+  EXPECT_FALSE(other.wait(100ms).has_value());
+  EXPECT_FALSE(fs::exists(place_ / "supervisor.json"));
+  other.kill_all();
 }
 
 }  // namespace

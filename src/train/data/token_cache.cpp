@@ -199,10 +199,7 @@ TokenizedData open_token_files(const RunConfig& run, const std::function<void(st
     throw UserError({.place = run.place_of("data.end_of_text"),
                      .got = "token files hold it already, and nothing else asks for it",
                      .expected = "data.mask_documents = true, or documents to hold out (data.validation_fraction)"});
-  TokenFileOptions options;
-  if (run.data.format == DataFormat::tokens_u16) options = {TokenKind::flat, TokenType::u16};
-  if (run.data.format == DataFormat::tokens_u32) options = {TokenKind::flat, TokenType::u32};
-  if (run.data.format == DataFormat::megatron) options = {TokenKind::megatron, {}};
+  const TokenFileOptions options = token_file_options(run);
   TokenizedData data;
   for (const std::string& name : run.data.train) data.train.push_back(open_shared(name, options));
   for (const std::string& name : run.data.validation) data.validation.push_back(open_shared(name, options));

@@ -25,6 +25,24 @@ class StubElement {
   after(node) {
     this.parentElement?.append(node);
   }
+  // A tag, or a class: `.facts`.
+  querySelector(wanted) {
+    for (const child of this.children) {
+      if (!(child instanceof StubElement)) continue;
+      if (wanted === child.name || wanted === `.${child.className}`) return child;
+      const below = child.querySelector(wanted);
+      if (below) return below;
+    }
+    return null;
+  }
+  get options() {
+    return this.children;
+  }
+  // All that is written in it and below, in order.
+  get words() {
+    const below = this.children.map((child) => (child instanceof StubElement ? child.words : String(child)));
+    return [this.textContent, ...below].filter((text) => text !== "").join("|");
+  }
   setAttribute(name, value) {
     this.attributes[name] = value;
   }
@@ -68,18 +86,62 @@ class StubPath2D {
   }
 }
 
-// All names of the page's scripts but those of app.js, which starts the page.
-function loadPage(folder, names) {
+// Timers that the test runs: [called, milliseconds] by id, in the order in which they were set.
+class StubTimers {
+  constructor() {
+    this.waiting = new Map();
+    this.last = 0;
+  }
+  set(called, milliseconds) {
+    this.waiting.set(++this.last, [called, milliseconds]);
+    return this.last;
+  }
+  run() {
+    const due = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const [called] of due) called();
+  }
+}
+
+class StubObserver {
+  constructor(called, settings = {}) {
+    Object.assign(this, {called, settings, observed: []});
+  }
+  observe(target) {
+    this.observed.push(target);
+  }
+  disconnect() {
+    this.observed = [];
+  }
+}
+
+// Of the window: where the page is, what the browser keeps for it, and who listens to it.
+function stubWindow(hash) {
+  const listeners = {}, kept = new Map(), timers = new StubTimers(), location = {hash};
+  return {
+    location, listeners, timers, kept,
+    history: {replaceState: (state, title, url) => (location.hash = url)},
+    localStorage: {getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value)},
+    addEventListener: (kind, called) => (listeners[kind] = called),
+    matchMedia: () => ({matches: false, addEventListener: (kind, called) => (listeners.scheme = called)}),
+    getComputedStyle: () => ({getPropertyValue: (name) => ` ${name.slice(2)} `}),
+    setTimeout: (called, milliseconds) => timers.set(called, milliseconds), clearTimeout: (id) => timers.waiting.delete(id),
+    requestIdleCallback: (called) => timers.set(called, 0), IntersectionObserver: StubObserver, ResizeObserver: StubObserver,
+  };
+}
+
+// All names of the page's scripts but those of app.js, which starts the page. `hash`: the part of the link that keeps its state.
+function loadPage(folder, names, hash = "") {
   const elements = new Map(), frames = [];
   const globals = {
-    console, URLSearchParams, Path2D: StubPath2D, performance: {now: () => 0}, window: {devicePixelRatio: 1}, frames, elements,
+    ...stubWindow(hash), console, URLSearchParams, Path2D: StubPath2D, performance: {now: () => 0}, window: {devicePixelRatio: 1}, frames, elements,
     ImageData: class {
       constructor(width, height) {
         Object.assign(this, {width, height, data: new Uint8ClampedArray(4 * width * height)});
       }
     },
     document: {
-      activeElement: null,
+      activeElement: null, documentElement: new StubElement("html"),
       createElement: (name) => new StubElement(name),
       getElementById: (id) => elements.get(id) ?? elements.set(id, new StubElement(id)).get(id),
     },
