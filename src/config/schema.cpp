@@ -92,8 +92,8 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.bucket_mb, above(0), "Megabytes (2^20 bytes) of gradients that are reduced in one message."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
 
-    KEY(pipeline.schedule, 
-        "The order of forward and backward passes; `csv` reads it from `file`. `combined-1f1b`, which serves on one "
+    KEY(pipeline.schedule,
+        "The order of forward and backward passes. `combined-1f1b`, which serves on one "
         "stage too, `dualpipev` and `dualpipe` run a forward beside a backward, so that messages of one travel while the "
         "other computes. `dualpipe` keeps every stage on two ranks."),
     KEY(pipeline.chunks, from_to(1, 1 << 10),

@@ -24,9 +24,9 @@ bool has_text(const RunConfig& run) {
 }
 
 TokenFileOptions token_file_options(const RunConfig& run) {
-  if (run.data.format == "tokens-u16") return {TokenKind::flat, TokenType::u16};
-  if (run.data.format == "tokens-u32") return {TokenKind::flat, TokenType::u32};
-  if (run.data.format == "megatron") return {TokenKind::megatron, {}};
+  if (run.data.format == DataFormat::tokens_u16) return {TokenKind::flat, TokenType::u16};
+  if (run.data.format == DataFormat::tokens_u32) return {TokenKind::flat, TokenType::u32};
+  if (run.data.format == DataFormat::megatron) return {TokenKind::megatron, {}};
   return {};
 }
 

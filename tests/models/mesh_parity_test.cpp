@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 const fs::path kFixtures = model_fixtures();
 
-struct Setting {
+struct MeshSetting {
   const char* name;
   int dp = 1, cp = 1, tp = 1;
   Parallel parallel = {};
@@ -32,20 +32,27 @@ struct Setting {
   int pp = 1;
 };
 
-const Setting kOneRank{"one"};
-const Setting kSettings[] = {
-    {"fused", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::all},
-    {"fused_selective", 1, 1, 1, {}, RecomputeMode::selective, Setting::Fusions::all},
-    {"fused_tp2", 1, 1, 2, {}, RecomputeMode::full, Setting::Fusions::all, true},
+const MeshSetting kOneRank{"one"};
+const MeshSetting kSettings[] = {
+    {"fused", 1, 1, 1, {}, RecomputeMode::none, MeshSetting::Fusions::all},
+    {"fused_selective", 1, 1, 1, {}, RecomputeMode::selective, MeshSetting::Fusions::all},
+    {"fused_tp2", 1, 1, 2, {}, RecomputeMode::full, MeshSetting::Fusions::all, true},
     {"tp2", 1, 1, 2},
     {"tp2_sp", 1, 1, 2, {.sequence = true}},
     {"tp4", 1, 1, 4},
     {"tp4_sp", 1, 1, 4, {.sequence = true}},
     {"cp2_ring", 1, 2, 1},
-    {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}, RecomputeMode::none, Setting::Fusions::none, true},
-    {"cp2_tp2", 1, 2, 2, {}, RecomputeMode::none, Setting::Fusions::none, true},
-    {"pp2", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::none, true, 2},
-    {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}, RecomputeMode::none, Setting::Fusions::none, true}};
+    {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}, RecomputeMode::none, MeshSetting::Fusions::none, true},
+    {"cp2_tp2", 1, 2, 2, {}, RecomputeMode::none, MeshSetting::Fusions::none, true},
+    {"pp2", 1, 1, 1, {}, RecomputeMode::none, MeshSetting::Fusions::none, true, 2},
+    {"zero3_dp2_tp2_sp",
+     2,
+     1,
+     2,
+     {.sequence = true, .zero = 3},
+     RecomputeMode::none,
+     MeshSetting::Fusions::none,
+     true}};
 
 // Batch and optimizer settings that determine the losses.
 struct TrainingCase {
@@ -103,7 +110,7 @@ bool counts(const Bound& bound, std::string_view path) {
   return true;
 }
 
-std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const Setting& setting,
+std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const MeshSetting& setting,
                               const TrainingCase& training = three_steps()) {
   Mesh mesh{{{"pp", setting.pp}, {"dp", setting.dp}, {"cp", setting.cp}, {"tp", setting.tp}}};
   int ranks = mesh.world_size();
@@ -112,7 +119,7 @@ std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, co
   options.plan.zero = setting.parallel.zero;
   options.plan.recompute = setting.recompute;
   Target target = cpu_target(1);
-  if (setting.fusions == Setting::Fusions::all) target.fusions.assign(fusion_names().begin(), fusion_names().end());
+  if (setting.fusions == MeshSetting::Fusions::all) target.fusions.assign(fusion_names().begin(), fusion_names().end());
   const Batch& batch = training.batch;
   const std::vector<Program> stages = lower_all(
       build_model(spec, {.batch = batch.rows, .seq = batch.seq, .parallel = setting.parallel}, mesh), target, options);
@@ -191,7 +198,7 @@ TEST_P(MeshParity, LossesAreThoseOfOneRank) {
     expected = losses_of(spec, weights, kOneRank);
   }
   EXPECT_LT(expected.back(), expected.front());
-  for (const Setting& setting : kSettings) {
+  for (const MeshSetting& setting : kSettings) {
     int heads = setting.tp * (setting.parallel.context == ContextMode::ulysses ? setting.cp : 1);
     if (spec.heads % heads != 0 || (is_variant && !setting.for_variants)) continue;
     std::vector<double> got = losses_of(spec, weights, setting, training);
@@ -207,8 +214,8 @@ TEST(MeshParityOfPadding, LossesAreThoseOfOneRank) {
   spec.padding_token = 40;
   std::vector<double> expected = losses_of(spec, weights, kOneRank);
   EXPECT_GT(std::abs(expected[2] - plain), 1e-4 * plain);
-  for (const Setting& setting :
-       {Setting{"dp2_tp2", 2, 1, 2}, Setting{"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}}) {
+  for (const MeshSetting& setting :
+       {MeshSetting{"dp2_tp2", 2, 1, 2}, MeshSetting{"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}}) {
     std::vector<double> got = losses_of(spec, weights, setting);
     for (size_t step = 0; step < 3; ++step)
       EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << setting.name << " step " << step;
