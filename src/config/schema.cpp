@@ -350,6 +350,12 @@ ConfigValue Key::get(const RunConfig& run) const {
   return found == run.model.fields.end() ? ConfigValue() : found->second;
 }
 
+// Other fields than the model's may change: what they decide is not in the weights.
+OnResume Key::on_resume() const {
+  bool is_in_weights = model_field && model_field->role == FieldRole::function;
+  return is_in_weights ? OnResume::refused : OnResume::accepted;
+}
+
 std::span<const Key> schema() {
   static const std::vector<Key> keys = make_keys();
   return keys;

@@ -15,6 +15,12 @@ namespace sextant {
 
 using ConfigValue = SettingValue;
 
+// Whether a run that goes on from its checkpoint may have another value of a key.
+enum class OnResume : uint8_t {
+  accepted,
+  refused,  // the weights were made with the saved one
+};
+
 struct Key : Setting {
   std::string_view name;   // "model.hidden"
   std::string_view unset;  // what holds when it is not given, where that is not a value
@@ -23,6 +29,7 @@ struct Key : Setting {
 
   void set(RunConfig& run, const ConfigValue& value) const;  // the value must be of the kind
   ConfigValue get(const RunConfig& run) const;
+  OnResume on_resume() const;
 
   // One of the two: a field of the model, or a field of RunConfig with its accessors.
   const ModelField* model_field = nullptr;
