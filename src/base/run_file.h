@@ -11,6 +11,9 @@ namespace sextant {
 // a link, EINVAL for what is no regular file.
 int open_run_file(const std::filesystem::path& path, int flags);
 
+// False with errno where not all could be written.
+bool write_all(int fd, std::string_view text);
+
 // Adds to the end with one write; false with errno where that fails.
 bool append_to_run_file(const std::filesystem::path& path, std::string_view text);
 

@@ -98,6 +98,20 @@ TEST_F(RunErrors, ReservationsThatAreInterruptedEveryTimeDoNotHang) {
   EXPECT_GT(std::filesystem::file_size(place_ / "count"), 0u);
 }
 
+TEST_F(RunErrors, AnOutputThatIsInterruptedEveryTimeDoesNotHang) {
+  StartedCommand run(fmt::format("exec env {} {} {}",
+                                 with_failing({.call = "write",
+                                               .error = EINTR,
+                                               .path = place_ / "log",
+                                               .from = 1,
+                                               .to = 1'000'000'000,
+                                               .counter = place_ / "count"}),
+                                 checkout::kBinary, arguments("train", "train.steps=2")),
+                     place_ / "log");
+  EXPECT_EQ(run.wait(std::chrono::seconds(60)), 0) << run.output();
+  EXPECT_TRUE(std::filesystem::exists(place_ / "run/step-000002"));
+}
+
 // The clock is set when step 4 is done, which is then a day ago by the times of files.
 TEST_F(RunErrors, AClockThatIsSetLosesNoDay) {
   Outcome outcome =
