@@ -20,6 +20,15 @@ int open_run_file(const std::filesystem::path& path, int flags) {
   return -1;
 }
 
+bool make_run_folder(const std::filesystem::path& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  struct stat about {};
+  if (errno != EEXIST || ::lstat(path.c_str(), &about) != 0) return false;
+  if (S_ISDIR(about.st_mode)) return true;
+  errno = ENOTDIR;
+  return false;
+}
+
 bool write_all(int fd, std::string_view text) {
   Interruptions interruptions;
   while (!text.empty()) {
