@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/run_file.h"
+
 namespace sextant {
 
 namespace {
@@ -16,15 +18,9 @@ namespace {
 // Says that all was written, whatever became of it: a stream that fails would make fmt::print throw.
 ssize_t write_or_drop(void*, const char* bytes, size_t count) {
   static std::atomic<bool> failed{false};
-  for (size_t done = 0; done < count && !failed;) {
-    ssize_t written = ::write(STDOUT_FILENO, bytes + done, count - done);
-    if (written >= 0) {
-      done += static_cast<size_t>(written);
-    } else if (errno != EINTR && !failed.exchange(true)) {
-      ::dprintf(STDERR_FILENO, "sextant: cannot write to standard output (%s); the run goes on without it\n",
-                ::strerror(errno));
-    }
-  }
+  if (!failed && !write_all(STDOUT_FILENO, {bytes, count}) && !failed.exchange(true))
+    ::dprintf(STDERR_FILENO, "sextant: cannot write to standard output (%s); the run goes on without it\n",
+              ::strerror(errno));
   return static_cast<ssize_t>(count);
 }
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/interruptions.h"
 #include "base/path_error.h"
+#include "base/run_file.h"
 #include "base/temporary_name.h"
 #include "base/units.h"
 
@@ -127,14 +128,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   {
     Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!file.open()) fail("cannot create");
-    Interruptions interruptions;
-    while (!content.empty()) {
-      ssize_t n = ::write(file.get(), content.data(), content.size());
-      if (n < 0 && interruptions.may_try_again()) continue;
-      if (n < 0) fail("cannot write");
-      interruptions.passed();
-      content.remove_prefix(static_cast<size_t>(n));
-    }
+    if (!write_all(file.get(), content)) fail("cannot write");
     if (::fsync(file.get()) != 0) fail("cannot flush to disk");
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot rename into place");

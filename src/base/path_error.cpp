@@ -36,4 +36,22 @@ void require_looked_at(const std::filesystem::path& path, const std::error_code&
   if (error && !is_mistake_in_path(error.value())) throw_unreadable(path, error.value(), "");
 }
 
+std::filesystem::file_status look_at(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::file_status status = std::filesystem::status(path, error);
+  require_looked_at(path, error);
+  return status;
+}
+
+std::filesystem::file_status look_at_link(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
+  require_looked_at(path, error);
+  return status;
+}
+
+bool is_there(const std::filesystem::path& path) {
+  return std::filesystem::exists(look_at(path));
+}
+
 }  // namespace sextant

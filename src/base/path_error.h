@@ -17,4 +17,11 @@ bool is_mistake_in_path(int error);
 // RunError where looking at a path failed and it may well be there; nothing for a mistake and for no error.
 void require_looked_at(const std::filesystem::path& path, const std::error_code& error);
 
+// The status of a path, that of a link itself in the second; for a mistake, one of a file that is not there. RunError
+// for a failure.
+std::filesystem::file_status look_at(const std::filesystem::path& path);
+std::filesystem::file_status look_at_link(const std::filesystem::path& path);
+
+bool is_there(const std::filesystem::path& path);
+
 }  // namespace sextant

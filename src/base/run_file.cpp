@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "base/interruptions.h"
+
 namespace sextant {
 
 int open_run_file(const std::filesystem::path& path, int flags) {
@@ -16,6 +18,27 @@ int open_run_file(const std::filesystem::path& path, int flags) {
   ::close(fd);
   errno = EINVAL;
   return -1;
+}
+
+bool make_run_folder(const std::filesystem::path& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  struct stat about {};
+  if (errno != EEXIST || ::lstat(path.c_str(), &about) != 0) return false;
+  if (S_ISDIR(about.st_mode)) return true;
+  errno = ENOTDIR;
+  return false;
+}
+
+bool write_all(int fd, std::string_view text) {
+  Interruptions interruptions;
+  while (!text.empty()) {
+    ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && interruptions.may_try_again()) continue;
+    if (n < 0) return false;
+    interruptions.passed();
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
 }
 
 bool append_to_run_file(const std::filesystem::path& path, std::string_view text) {

@@ -26,13 +26,7 @@ std::optional<int64_t> step_of(std::string_view name) {
 
 // One that cannot be looked at may well be there: a run must not go on from an older one for that.
 bool is_checkpoint(const fs::path& path, std::string_view witness) {
-  std::error_code error;
-  bool is_directory = fs::is_directory(fs::symlink_status(path, error));
-  require_looked_at(path, error);
-  if (!is_directory) return false;
-  bool holds_witness = fs::exists(path / witness, error);
-  require_looked_at(path / witness, error);
-  return holds_witness;
+  return fs::is_directory(look_at_link(path)) && is_there(path / witness);
 }
 
 }  // namespace

@@ -36,8 +36,7 @@ fs::path find_model_directory(const fs::path& directory) {
 
 void require_whole_weights(const fs::path& directory) {
   fs::path file = directory / kManifestFile;
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return;
+  if (!is_there(file)) return;
   Manifest manifest = parse_manifest(read_file(file), file.string());
   std::erase_if(manifest.files, [](const ManifestFile& f) {
     return f.name == kOptimizerFile || f.name == kMasterWeightsFile || !f.name.ends_with(".safetensors");

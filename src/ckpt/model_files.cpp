@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -18,8 +19,7 @@ constexpr const char* kGenerationFile = "generation_config.json";
 constexpr const char* kTemplates = "additional_chat_templates";  // a folder of them, where there are several
 
 void read_if_there(const fs::path& directory, const std::string& name, std::vector<ModelFile>& into) {
-  std::error_code ignored;
-  if (fs::is_regular_file(directory / name, ignored)) into.push_back({name, read_file(directory / name)});
+  if (fs::is_regular_file(look_at(directory / name))) into.push_back({name, read_file(directory / name)});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "ckpt/json_walk.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/torch_file.h"
@@ -36,9 +37,8 @@ std::unique_ptr<TensorFile> open_tensor_file(const fs::path& file) {
 
 // transformers would load the adapter on top of the weights; we would leave it out without a word.
 void refuse_adapter(const fs::path& directory) {
-  std::error_code ignored;
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"})
-    if (fs::exists(directory / name, ignored))
+    if (is_there(directory / name))
       throw UserError(
           {.place = (directory / name).string(),
            .got = "PEFT adapters are not supported",
@@ -74,11 +74,10 @@ std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_
 }
 
 WeightsReader::WeightsReader(const fs::path& path) : place_(path.string()) {
-  std::error_code ignored;
   fs::path file = path;
-  if (fs::is_directory(path, ignored)) {
+  if (fs::is_directory(look_at(path))) {
     refuse_adapter(path);
-    auto found = std::ranges::find_if(kModelFiles, [&](auto name) { return fs::exists(path / name, ignored); });
+    auto found = std::ranges::find_if(kModelFiles, [&](auto name) { return is_there(path / name); });
     if (found == std::end(kModelFiles)) no_weights(path);
     file = path / *found;
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/path_error.h"
 #include "data/decompress.h"
 
 namespace sextant {
@@ -32,8 +33,7 @@ class LengthCount {
 };
 
 bool is_folder(const fs::path& path) {
-  std::error_code failure;
-  return fs::is_directory(path, failure);
+  return fs::is_directory(look_at(path));
 }
 
 std::string kind_of_text(const fs::path& path, const DocumentFormat* format) {

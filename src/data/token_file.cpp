@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/hub_hint.h"
+#include "base/path_error.h"
 #include "base/units.h"
 #include "data/foreign_file.h"
 
@@ -12,8 +13,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_file(const fs::path& path) {
-  std::error_code failure;
-  return fs::is_regular_file(path, failure);
+  return fs::is_regular_file(look_at(path));
 }
 
 // By the name alone: a Megatron index, or one standing beside the file.
@@ -127,8 +127,7 @@ TokenFile open_token_file(const fs::path& path, TokenFileOptions options) {
     file.index_ = index;
     return check_type(std::move(file));
   }
-  std::error_code failure;
-  if (!fs::exists(path, failure) && !failure)
+  if (look_at(path).type() == fs::file_type::not_found)
     throw UserError({.place = path.string(),
                      .got = "file not found",
                      .expected = "text, tokens, or a folder of text",

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -18,9 +19,8 @@ std::string text_of(const nlohmann::json& config, const char* key, std::string i
 }  // namespace
 
 std::optional<Complaint> complaint_about_adapter(const fs::path& directory) {
-  std::error_code ignored;
   const fs::path file = directory / "adapter_config.json";
-  if (fs::exists(directory / "config.json", ignored) || !fs::is_regular_file(file, ignored)) return std::nullopt;
+  if (is_there(directory / "config.json") || !fs::is_regular_file(look_at(file))) return std::nullopt;
   const nlohmann::json config = nlohmann::json::parse(read_file(file), nullptr, false);
   std::string merged = directory.lexically_normal().string();
   while (merged.size() > 1 && merged.ends_with('/')) merged.pop_back();

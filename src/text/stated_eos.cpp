@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -52,8 +53,7 @@ std::optional<StatedEos> stated_eos(const fs::path& tokenizer_json) {
   for (const char* name :
        {"tokenizer_config.json", "special_tokens_map.json", "config.json", "generation_config.json"}) {
     fs::path file = tokenizer_json.parent_path() / name;
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) continue;
+    if (!is_there(file)) continue;
     if (auto stated = stated_eos_in(read_file(file), file.string())) return stated;
   }
   return std::nullopt;

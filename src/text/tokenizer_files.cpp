@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hub_hint.h"
+#include "base/path_error.h"
 #include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::json;
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 std::string read_if_there(const fs::path& path) {
   return is_there(path) ? read_file(path) : std::string();
@@ -151,8 +147,7 @@ namespace {
 
 void require_tokenizer_file(const fs::path& path) {
   constexpr std::string_view kExpected = "a tokenizer.json, a tokenizer.model, or a vocab.json beside merges.txt";
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
+  if (fs::is_directory(look_at(path))) {
     std::optional<fs::path> file = find_tokenizer(path);
     throw UserError({.place = path.string(),
                      .got = file ? "is a directory" : "is a directory without a tokenizer",

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/interruptions.h"
+#include "base/run_file.h"
 
 namespace sextant {
 
@@ -344,13 +344,7 @@ void MetricsFile::append(const StepMetrics& m) {
   Line line;
   for (const FieldOfLine& field : kFields) field.write(line, field.about.name, m);
   std::string text = line.text() + "\n";
-  Interruptions interruptions;
-  for (size_t done = 0; done < text.size();) {
-    ssize_t n = ::write(file_.get(), text.data() + done, text.size() - done);
-    if (n < 0 && interruptions.may_try_again()) continue;
-    if (n < 0) throw_disk_error(path_, "cannot write", errno);
-    done += static_cast<size_t>(n);
-  }
+  if (!write_all(file_.get(), text)) throw_disk_error(path_, "cannot write", errno);
 }
 
 }  // namespace sextant

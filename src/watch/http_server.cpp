@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/interruptions.h"
 #include "base/printable.h"
 
 namespace sextant {
@@ -264,11 +265,13 @@ void HttpServer::make_more(Connection& c) {
 
 void HttpServer::write_to(Connection& c) {
   using State = Connection::State;
+  Interruptions interruptions;
   while (c.has_output()) {
     ssize_t sent = ::send(c.fd, c.out.data() + c.written, c.out.size() - c.written, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && interruptions.may_try_again()) continue;
     if (sent < 0 && errno != EAGAIN) c.state = State::done;
     if (sent < 0) return;
+    interruptions.passed();
     c.written += static_cast<size_t>(sent);
     c.last_write = Clock::now();
   }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/interruptions.h"
+
 namespace sextant {
 
 namespace {
@@ -71,13 +73,15 @@ LineTail::Change LineTail::read(size_t budget, const std::function<void()>& rest
   std::vector<char> block(kReadBlock);
   bool any = false;
   has_more_ = true;
+  Interruptions interruptions;
   for (size_t done = 0; done < budget;) {
     ssize_t got = ::pread(file.get(), block.data(), block.size(), offset_);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && interruptions.may_try_again()) continue;
     if (got <= 0) {
       has_more_ = false;
       break;
     }
+    interruptions.passed();
     any = true;
     std::string_view text(block.data(), static_cast<size_t>(got));
     done += text.size();

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <ctime>
 #include <iterator>
 #include <vector>
 
-#include "base/error.h"
+#include "base/run_file.h"
 #include "config/stored_config.h"
 #include "events/run_event.h"
 #include "watch/tensorboard.h"
@@ -40,7 +43,8 @@ std::vector<std::pair<std::string, std::string>> values_of_config(const fs::path
 
 LiveTensorboard::LiveTensorboard(const fs::path& run)
     : run_(run), metrics_(run / kMetricsFile), events_(run / kEventsFile) {
-  fs::create_directories(tensorboard_folder(run_));
+  if (!make_run_folder(tensorboard_folder(run_)))
+    throw_disk_error(tensorboard_folder(run_), "cannot make this folder", errno);
   begin();
 }
 
@@ -57,7 +61,9 @@ void LiveTensorboard::begin() {
   // Another name each time: TensorBoard remembers how far it has read a file.
   fs::path path =
       folder / fmt::format("events.out.tfevents.{}.{}.sextant", static_cast<int64_t>(std::time(nullptr)), ++files_);
-  file_ = std::ofstream(path, std::ios::binary);
+  file_ = Descriptor(open_run_file(path, O_WRONLY | O_TRUNC));
+  if (!file_.is_open()) throw_disk_error(path, "cannot create", errno);
+  pending_.clear();
   write(tensorboard_version(start_));
   std::vector<std::pair<std::string, std::string>> values = values_of_config(run_);
   if (values.empty()) return;
@@ -67,7 +73,12 @@ void LiveTensorboard::begin() {
 }
 
 void LiveTensorboard::write(const std::string& event) {
-  file_ << tensorboard_record(event);
+  pending_ += tensorboard_record(event);
+}
+
+void LiveTensorboard::flush() {
+  if (!write_all(file_.get(), pending_)) throw_disk_error(tensorboard_folder(run_), "cannot write", errno);
+  pending_.clear();
 }
 
 void LiveTensorboard::add_step(std::string_view text) {
@@ -102,14 +113,14 @@ void LiveTensorboard::add_event(std::string_view line) {
 bool LiveTensorboard::follow() {
   bool any = false;
   do {
+    flush();
     auto metrics = metrics_.read(
         kBudget, [this] { begin(); }, [this](std::string_view line) { add_step(line); });
     auto events = events_.read(
         kBudget, [] {}, [this](std::string_view line) { add_event(line); });
     any = any || metrics != LineTail::Change::none || events != LineTail::Change::none;
   } while (metrics_.has_more() || events_.has_more());
-  file_.flush();
-  if (!file_) throw RunError(tensorboard_folder(run_).string(), "cannot write", "is the disk full?");
+  flush();
   return any;
 }
 

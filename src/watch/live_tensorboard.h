@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "ckpt/disk.h"
 #include "watch/line_tail.h"
 #include "watch/metrics_line.h"
 
@@ -22,6 +22,7 @@ class LiveTensorboard {
 
  private:
   void begin();
+  void flush();
   void write(const std::string& event);
   void add_step(std::string_view line);
   void add_event(std::string_view line);
@@ -29,7 +30,8 @@ class LiveTensorboard {
   std::filesystem::path run_;
   LineTail metrics_, events_;
   MetricsLine line_;
-  std::ofstream file_;
+  Descriptor file_;
+  std::string pending_;           // what is still to be written to it
   double start_ = 0, spent_ = 0;  // seconds since 1970; in steps
   int64_t files_ = 0, last_step_ = 0;
 };

@@ -31,6 +31,7 @@ constexpr double kBeyondPlan = 1.5;      // a plan errs too
 constexpr double kWorthATenth = 0.0005;  // of a step: less is not worth a word
 constexpr size_t kMostRankFiles = 4096, kMostRunLines = 100'000;
 constexpr size_t kMostBytes = size_t{64} << 20;  // of one file
+constexpr size_t kMostTimedLines = 4096;         // of all ranks
 
 using OpName = std::tuple<int64_t, std::string, std::string>;  // stage, op, path
 using Series = std::map<int64_t, double>;                      // seconds by step
@@ -56,6 +57,18 @@ void each_line(const fs::path& file, const Take& take) {
       [&](std::string_view line) {
         if (++lines <= kMostRunLines) take(line);
       });
+}
+
+// At most `count` lines of a file or a few more, evenly spread over it, and the last ones all.
+template <class Take>
+void each_spread_line(const fs::path& file, size_t count, const Take& take) {
+  size_t lines = 0, at = 0;
+  each_line(file, [&](std::string_view) { ++lines; });
+  each_line(file, [&](std::string_view line) {
+    bool is_chosen = lines <= count || at == 0 || at * count / lines != (at - 1) * count / lines;
+    if (is_chosen || at + kLastSteps >= lines) take(line);
+    ++at;
+  });
 }
 
 bool is_text(const OpsJson& json) {
@@ -117,8 +130,6 @@ struct OpLines {
       one.by_rank[rank->get<int64_t>()][step->get<int64_t>()] = record->seconds;
     }
   }
-
-  OpComparison comparison() const;
 
   std::optional<PlannedStep> plan;
   std::map<OpName, OpRecord> planned;
@@ -194,15 +205,51 @@ double beyond_plan(const ComparedOp& op) {
   return op.rank_s.value_or(op.measured_s.value_or(0)) - op.predicted_s.value_or(0);
 }
 
-OpComparison OpLines::comparison() const {
-  OpComparison out{.plan = plan, .steps = {steps.begin(), steps.end()}, .ranks = std::ssize(ranks), .ops = {}};
-  for (const auto& [name, times] : measured) {
-    auto found = planned.find(name);
-    out.ops.push_back(compared(name, times, found == planned.end() ? nullptr : &found->second));
+// In portions, of which none takes long: a file, then an op.
+class OpComparing {
+ public:
+  explicit OpComparing(const fs::path& run) {
+    each_line(run / kPlanFile, [&](std::string_view line) { lines_.take_plan(line); });
+    fs::path folder = run / kOpTimesFolder;
+    std::error_code error;
+    // A link may lead out of the run.
+    if (fs::symlink_status(folder, error).type() != fs::file_type::directory) return;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end && files_.size() < kMostRankFiles;
+         at.increment(error))
+      if (at->path().extension() == ".jsonl") files_.push_back(at->path());
   }
-  std::ranges::stable_sort(out.ops, std::ranges::greater{}, beyond_plan);
-  return out;
-}
+  explicit OpComparing(OpLines lines) : lines_(std::move(lines)) {}
+
+  // False where nothing was left to do.
+  bool advance() {
+    if (next_file_ < files_.size()) {
+      size_t of_each = std::clamp<size_t>(kMostTimedLines / files_.size(), kLastSteps, kMostLinesOfRank);
+      each_spread_line(files_[next_file_++], of_each, [&](std::string_view line) { lines_.take_times(line); });
+      return true;
+    }
+    if (lines_.measured.empty()) return false;
+    auto first = lines_.measured.extract(lines_.measured.begin());
+    auto planned = lines_.planned.find(first.key());
+    ops_.push_back(compared(first.key(), first.mapped(), planned == lines_.planned.end() ? nullptr : &planned->second));
+    return true;
+  }
+
+  // Once nothing is left to do.
+  OpComparison result() {
+    std::ranges::stable_sort(ops_, std::ranges::greater{}, beyond_plan);
+    return {.plan = lines_.plan,
+            .steps = {lines_.steps.begin(), lines_.steps.end()},
+            .ranks = std::ssize(lines_.ranks),
+            .ops = std::move(ops_)};
+  }
+
+ private:
+  static constexpr size_t kMostLinesOfRank = 128;
+  OpLines lines_;
+  std::vector<fs::path> files_;
+  size_t next_file_ = 0;
+  std::vector<ComparedOp> ops_;
+};
 
 OpsJson or_null(const auto& value) {
   return value ? OpsJson(*value) : OpsJson(nullptr);
@@ -220,24 +267,26 @@ std::optional<PlannedStep> planned_step_in(std::string_view line) {
 }
 
 OpComparison compare_ops(const fs::path& run) {
-  OpLines lines;
-  each_line(run / kPlanFile, [&](std::string_view line) { lines.take_plan(line); });
-  fs::path folder = run / kOpTimesFolder;
-  std::error_code error;
-  // A link may lead out of the run.
-  if (fs::symlink_status(folder, error).type() != fs::file_type::directory) return lines.comparison();
-  size_t files = 0;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
-    if (file.path().extension() == ".jsonl" && ++files <= kMostRankFiles)
-      each_line(file.path(), [&](std::string_view line) { lines.take_times(line); });
-  return lines.comparison();
+  OpComparing comparing(run);
+  while (comparing.advance()) continue;
+  return comparing.result();
+}
+
+BodyPieces op_comparison_pieces(const fs::path& run) {
+  return [comparing = OpComparing(run)](std::string& out) mutable {
+    if (comparing.advance()) return true;
+    out += op_comparison_json(comparing.result());
+    return false;
+  };
 }
 
 OpComparison compare_op_lines(std::string_view plan, const std::vector<std::string>& times) {
   OpLines lines;
   lines.take_plan(plan);
   for (const std::string& line : times) lines.take_times(line);
-  return lines.comparison();
+  OpComparing comparing(std::move(lines));
+  while (comparing.advance()) continue;
+  return comparing.result();
 }
 
 std::string op_comparison_json(const OpComparison& comparison) {

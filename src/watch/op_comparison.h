@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "watch/answer_body.h"
+
 namespace sextant {
 
 // Prediction for a step in plan.json.
@@ -41,11 +43,13 @@ struct OpComparison {
   int64_t ranks = 0;            // that timed them
   std::vector<ComparedOp> ops;  // what takes longest beyond its prediction first
 };
+// Of a long run some of the steps, spread over it, and the last ones.
 OpComparison compare_ops(const std::filesystem::path& run);
 // Of the text of plan.json and the lines of ops/rank-N.jsonl; what is neither counts as nothing.
 OpComparison compare_op_lines(std::string_view plan, const std::vector<std::string>& times);
 
 std::string op_comparison_json(const OpComparison& comparison);
+BodyPieces op_comparison_pieces(const std::filesystem::path& run);  // the same of a run, while others are answered
 // A table of the first `most` rows and a sentence on each op that is slower than it should be; empty where there is
 // nothing to compare.
 std::string op_comparison_text(const OpComparison& comparison, size_t most = 12);

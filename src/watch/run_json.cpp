@@ -121,6 +121,12 @@ std::vector<int> ids_of(const RunSet& runs) {
   return ids;
 }
 
+// Runs that are not there take no share of an answer's limits.
+std::vector<int> known_ids(const RunSet& runs, std::vector<int> ids) {
+  std::erase_if(ids, [&](int id) { return runs.find(id) == nullptr; });
+  return ids;
+}
+
 bool append_series(std::string& out, const WatchedRun& run, const SeriesQuestion& question) {
   const RunColumns& columns = run.columns();
   const MetricColumn* column = columns.column(question.field);
@@ -207,9 +213,9 @@ BodyPieces runs_json(const RunSet& runs, int64_t now) {
 }
 
 BodyPieces series_json(const RunSet& runs, SeriesQuestion question) {
-  question.range.parts = std::clamp<size_t>(kMostSeriesParts / std::max<size_t>(question.runs.size(), 1), 1,
+  std::vector<int> ids = known_ids(runs, std::move(question.runs));
+  question.range.parts = std::clamp<size_t>(kMostSeriesParts / std::max<size_t>(ids.size(), 1), 1,
                                             std::max<size_t>(question.range.parts, 1));
-  std::vector<int> ids = question.runs;
   auto append = [&runs, question = std::move(question)](std::string& out, int id) {
     const WatchedRun* run = runs.find(id);
     return run && append_series(out, *run, question);
@@ -233,8 +239,9 @@ std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis)
   return out + "}";
 }
 
-BodyPieces events_json(const RunSet& runs, const std::vector<int>& ids) {
+BodyPieces events_json(const RunSet& runs, const std::vector<int>& asked) {
   std::vector<PlaceOfEvent> places;
+  std::vector<int> ids = known_ids(runs, asked);
   for (int id : ids) append_shown_events(places, runs, id, kMostEventBytes / ids.size());
   auto append = [&runs](std::string& out, PlaceOfEvent place) {
     const WatchedRun* run = runs.find(place.run);

@@ -30,7 +30,7 @@ std::string list_json(const WatchedRun& run, const ListColumn& list, XAxis axis)
 
 // The last events of each run: at most kMostEventsShown, and of kMostEventBytes an equal share.
 inline constexpr size_t kMostEventsShown = 2000, kMostEventBytes = size_t{8} << 20;
-BodyPieces events_json(const RunSet& runs, const std::vector<int>& ids);
+BodyPieces events_json(const RunSet& runs, const std::vector<int>& asked);
 
 // Everything above in one object, decimated to so many parts for each series: what an exported page holds.
 std::string export_json(const RunSet& runs, size_t parts, int64_t now);

@@ -102,7 +102,7 @@ HttpResponse answer_ops(const RunSet& runs, const HttpRequest& request) {
   if (!id) throw BadParameter{"run", "the id of a run"};
   const WatchedRun* run = runs.find(*id);
   if (!run) return plain_response(HttpStatus::not_found, "there is no such run");
-  return json_response(op_comparison_json(compare_ops(run->directory())));
+  return json_response(op_comparison_pieces(run->directory()));
 }
 
 // Of the others with the first.

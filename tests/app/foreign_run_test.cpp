@@ -42,6 +42,20 @@ TEST_F(ForeignRun, NothingIsWrittenThroughALink) {
   }
 }
 
+TEST_F(ForeignRun, NoFolderOfARunIsALink) {
+  for (const char* name : {"heartbeat", "ops", "tensorboard"}) {
+    fs::remove_all(place_.path() / "run");
+    fs::remove_all(place_.path() / "elsewhere");
+    write("elsewhere/kept.sextant", "not of the run\n");
+    fs::create_directories(place_.path() / "run");
+    fs::create_directory_symlink(place_.path() / "elsewhere", place_.path() / "run" / name);
+    Outcome outcome = run_command(tiny_train(place_, "train.steps=2 --quiet log.profile_every=1 log.tensorboard=true"));
+    EXPECT_LT(outcome.code, 128) << name << "\n" << outcome.output;
+    std::vector<fs::path> found(fs::directory_iterator(place_.path() / "elsewhere"), fs::directory_iterator());
+    EXPECT_EQ(found, (std::vector<fs::path>{place_.path() / "elsewhere/kept.sextant"})) << name << outcome.output;
+  }
+}
+
 TEST_F(ForeignRun, APipeInPlaceOfAFileIsNotWaitedFor) {
   fs::create_directories(place_.path() / "run");
   ASSERT_EQ(::mkfifo((place_ / "run/events.jsonl").c_str(), 0600), 0);

@@ -46,6 +46,25 @@ TEST_F(RunErrors, ADirectoryThatCanNeverBeListedIsGivenUpAsAFailure) {
   expect_words(outcome.output, {"Input/output error", "--retries 2"});
 }
 
+// A run whose 16-bit checkpoints would be read without their low bits goes on with other weights.
+TEST_F(RunErrors, AFileThatCannotBeLookedAtOnceIsNotTakenForAbsent) {
+  const std::string bf16 = "checkpoint.dtype=bf16 ";
+  std::vector<std::string> expected = undisturbed(bf16);
+  for (const char* file : {"step-000004/master_weights.safetensors", "step-000004/manifest.json", "step-000004/model",
+                           "step-000004/run_state.json", "set-aside.json", "local_checkpoints.json"}) {
+    std::string counter = place_ / "count";
+    Outcome outcome = run_with(bf16 + "--inject kill@6", {.call = "look",
+                                                          .error = EIO,
+                                                          .path = place_ / (std::string("run/") + file),
+                                                          .from = 1,
+                                                          .to = 1,
+                                                          .counter = counter});
+    EXPECT_EQ(outcome.code, 0) << file << "\n" << outcome.output;
+    EXPECT_EQ(losses(), expected) << file << "\n" << outcome.output;
+    EXPECT_TRUE(std::filesystem::exists(counter)) << file;
+  }
+}
+
 TEST_F(RunErrors, AMetricsFileThatCannotGrowIsNamedWithTheReason) {
   Outcome outcome = run_with("", {.call = "write",
                                   .error = EFBIG,
@@ -77,6 +96,20 @@ TEST_F(RunErrors, ReservationsThatAreInterruptedEveryTimeDoNotHang) {
   EXPECT_EQ(run.wait(std::chrono::seconds(60)), 0) << run.output();
   EXPECT_TRUE(std::filesystem::exists(place_ / "run/step-000002"));
   EXPECT_GT(std::filesystem::file_size(place_ / "count"), 0u);
+}
+
+TEST_F(RunErrors, AnOutputThatIsInterruptedEveryTimeDoesNotHang) {
+  StartedCommand run(fmt::format("exec env {} {} {}",
+                                 with_failing({.call = "write",
+                                               .error = EINTR,
+                                               .path = place_ / "log",
+                                               .from = 1,
+                                               .to = 1'000'000'000,
+                                               .counter = place_ / "count"}),
+                                 checkout::kBinary, arguments("train", "train.steps=2")),
+                     place_ / "log");
+  EXPECT_EQ(run.wait(std::chrono::seconds(60)), 0) << run.output();
+  EXPECT_TRUE(std::filesystem::exists(place_ / "run/step-000002"));
 }
 
 // The clock is set when step 4 is done, which is then a day ago by the times of files.

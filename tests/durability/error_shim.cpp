@@ -2,7 +2,8 @@
 //   SEXTANT_SHIM_ERROR=CALL,ERRNO,PATH,FROM,TO,COUNTER   calls FROM to TO (counted from 1 over all processes, by the
 //                                                        bytes of the file COUNTER) on PATH fail with ERRNO
 //   SEXTANT_SHIM_CLOCK=FILE,SECONDS                      the wall clock is SECONDS ahead once FILE is there
-// CALL is list (a directory), write, or fallocate. The file of a write or a fallocate need only begin with PATH.
+// CALL is list (a directory), look (at the status of a file), write, or fallocate. Where nothing is listed, a file need
+// only begin with PATH.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -110,6 +111,14 @@ DIR* opendir(const char* path) {
 DIR* fdopendir(int fd) {
   if (is_asked("list") && fails("list", path_of(fd))) return nullptr;
   return next<DIR*(int)>("fdopendir")(fd);
+}
+int stat(const char* path, struct stat* about) noexcept {
+  if (is_asked("look") && fails("look", path)) return -1;
+  return next<int(const char*, struct stat*)>("stat")(path, about);
+}
+int lstat(const char* path, struct stat* about) noexcept {
+  if (is_asked("look") && fails("look", path)) return -1;
+  return next<int(const char*, struct stat*)>("lstat")(path, about);
 }
 ssize_t write(int fd, const void* data, size_t size) {
   if (is_asked("write") && fails("write", path_of(fd))) return -1;

@@ -18,7 +18,7 @@ inline std::string error_shim() {  // built beside the other
 }
 
 struct FailingCalls {
-  std::string call;  // list, write or fallocate
+  std::string call;  // list, look, write or fallocate
   int error = 0;     // an errno
   std::string path;
   int from = 1, to = 1;  // which of them, from 1

@@ -212,7 +212,7 @@ TEST_F(LocalRuns, TooLittleRoomIsRefusedAtTheStart) {
   try {
     run(settings);
     FAIL() << "it ran";
-  } catch (const UserError& error) {
+  } catch (const RunError& error) {
     EXPECT_NE(std::string(error.what()).find("no room for local checkpoints"), std::string::npos) << error.what();
   }
 }

@@ -66,6 +66,22 @@ TEST(OpComparisons, NameTheSlowOpItsRankAndItsStep) {
   EXPECT_EQ(json["ops"].size(), 3u);
 }
 
+TEST(OpComparisons, ReadAFewStepsOfALongRun) {
+  RunFiles files("ops-long");
+  files.write("r/plan.json", std::string(kPlan) + "\n");
+  std::string lines;
+  constexpr int kSteps = 5000;
+  for (int step = 1; step <= kSteps; ++step) lines += timed_line(step, 0, step >= 2000 ? 8 : 4, 1, 1);
+  files.write("r/ops/rank-0.jsonl", lines);
+  OpComparison found = compare_ops(files / "r");
+  EXPECT_LE(found.steps.size(), 140u);
+  EXPECT_GE(found.steps.size(), 128u);
+  EXPECT_EQ(found.steps.front(), 1);
+  for (size_t last = 0; last < 5; ++last) EXPECT_EQ(found.steps[found.steps.size() - 1 - last], kSteps - int64_t(last));
+  EXPECT_NEAR(static_cast<double>(op_named(found, "linear").since_step.value_or(0)), 2000, 50);
+  EXPECT_EQ(whole_body(op_comparison_pieces(files / "r")), op_comparison_json(found));
+}
+
 TEST(OpComparisons, NeedNoPlanAndNoTimes) {
   RunFiles files("ops-alone");
   files.write("r/metrics.jsonl", metrics_line(1, 5));

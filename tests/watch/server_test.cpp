@@ -384,6 +384,10 @@ TEST_F(WatchServerTest, BoundsTheEventsOfAnAnswer) {
   EXPECT_LE(events.size(), kMostEventBytes / 2 / kText);
   EXPECT_GE(events.size(), kMostEventBytes / 2 / (kText + 200));
   EXPECT_EQ(events.back()["step"], 800);
+  // Runs that are not there take no room.
+  std::string absent = "/api/events?runs=1,2";
+  for (int id = 100; id < 2000; ++id) absent += fmt::format(",{}", id);
+  EXPECT_EQ(get(port_, absent).body, answer.body);
 }
 
 TEST_F(WatchServerTest, AnswersManyAtOnce) {

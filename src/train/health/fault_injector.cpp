@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "base/run_file.h"
 #include "ckpt/disk.h"
 #include "train/health/layer_fault.h"
@@ -28,8 +29,7 @@ namespace {
 
 std::set<std::string> faults_that_struck(const fs::path& record) {
   std::set<std::string> struck;
-  std::error_code ignored;
-  if (!fs::exists(record, ignored)) return struck;
+  if (!is_there(record)) return struck;
   std::istringstream lines(read_file(record));
   for (std::string line; std::getline(lines, line);) struck.insert(line);
   return struck;

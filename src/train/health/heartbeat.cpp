@@ -112,9 +112,8 @@ Heartbeat::~Heartbeat() {
 }
 
 void Heartbeat::open() {
-  std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
-  fs::create_directory(path_.parent_path(), ignored);
-  file_ = open_run_file(path_, O_TRUNC | O_WRONLY);
+  // A run without heartbeats is still a run; what must be written reports its own errors.
+  file_ = make_run_folder(path_.parent_path()) ? open_run_file(path_, O_TRUNC | O_WRONLY) : -1;
   end_ = kFileBytes;
 }
 

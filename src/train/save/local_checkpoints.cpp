@@ -66,12 +66,13 @@ void LocalCheckpoints::begin(int64_t kept_step) {
   failure = parts_.group.first_text(failure);
   if (failure.empty()) return;
   discard();
-  throw UserError(
-      {.place = parts_.run.place_of("checkpoint.local_every"),
-       .got = fmt::format("no room for local checkpoints: {}", failure),
-       .expected = "two copies of each rank's weights and optimizer state, and two of those it keeps for others",
-       .hint = "`sextant plan` has the bytes; checkpoint.local_dir may be a local disk, checkpoint.replication = "
-               "false halves them"});
+  // Other programs of the host fill the same place, and a disk may not answer: it may be there the next time.
+  throw RunError(parts_.run.place_of("checkpoint.local_every"),
+                 fmt::format("no room for local checkpoints: {}; expected room for two copies of each rank's weights "
+                             "and optimizer state, and two of those it keeps for others",
+                             failure),
+                 "`sextant plan` has the bytes; checkpoint.local_dir may be a local disk, checkpoint.replication = "
+                 "false halves them");
 }
 
 // Pieces of all states at once: this rank's goes to its own slot and to its holder, those of others come in.

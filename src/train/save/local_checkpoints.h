@@ -29,7 +29,7 @@ class LocalCheckpoints {
   explicit LocalCheckpoints(Parts parts) : parts_(std::move(parts)) {}
 
   // Called by all ranks before the first step, when each has what it needs of the copy the run resumes from: that of
-  // `kept_step`, or none (-1). All others go. Reserves the space: UserError where there is not enough. Again after the
+  // `kept_step`, or none (-1). All others go. Reserves the space: RunError where there is not enough. Again after the
   // run has gone back to an earlier step.
   void begin(int64_t kept_step);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/path_error.h"
 #include "ckpt/slices.h"
 #include "train/save/snapshot.h"
 
@@ -181,8 +182,7 @@ void LocalSlot::commit(const LocalManifest& manifest) {
 }
 
 bool LocalSlot::holds_copy() const {
-  std::error_code ignored;
-  return fs::exists(manifest_, ignored);
+  return is_there(manifest_);
 }
 
 void StateReader::fill(std::span<std::byte> piece) {

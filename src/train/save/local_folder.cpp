@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/path_error.h"
 
 namespace sextant {
 
@@ -29,8 +30,7 @@ std::string prefix_of(const fs::path& out) {
 }  // namespace
 
 fs::path known_local_folder(const fs::path& out) {
-  std::error_code error;
-  if (!fs::is_regular_file(out / kFile, error)) return {};
+  if (!fs::is_regular_file(look_at(out / kFile))) return {};
   try {
     nlohmann::json json = nlohmann::json::parse(read_file(out / kFile), nullptr, false);
     if (!json.is_object() || !json.contains("folder") || !json["folder"].is_string()) return {};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
@@ -61,9 +62,8 @@ FirstLook first_look(const fs::path& checkpoint) {
     std::optional<int64_t> named = step_of_checkpoint(checkpoint);
     if (named && *named != look.state.step)
       look.damage.push_back(fmt::format("{} is of step {}", kRunStateFile, look.state.step));
-    std::error_code ignored;
     fs::path manifest = checkpoint / kManifestFile;
-    if (fs::exists(manifest, ignored)) {
+    if (is_there(manifest)) {
       look.to_hash = parse_manifest(read_file(manifest), manifest.string());
       for (std::string& wrong : wrong_sizes(checkpoint, look.to_hash)) look.damage.push_back(std::move(wrong));
     } else if (look.state.identity) {

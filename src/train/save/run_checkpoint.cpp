@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/path_error.h"
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
@@ -293,8 +294,7 @@ RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const Mode
   refuse_other_model(directory, spec);
   RunState state = read_run_state(directory);
   fs::path master = directory / kMasterWeightsFile;
-  std::error_code ignored;
-  load_weights(bound, spec, WeightsReader(fs::exists(master, ignored) ? master : directory));
+  load_weights(bound, spec, WeightsReader(is_there(master) ? master : directory));
   load_optimizer(bound, spec, optimizer, directory / kOptimizerFile);
   return state;
 }

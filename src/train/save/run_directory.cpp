@@ -30,8 +30,7 @@ struct Move {
 };
 
 std::optional<Move> pending_move(const fs::path& out) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(fs::symlink_status(out / kMoveFile, ignored))) return std::nullopt;
+  if (!fs::is_regular_file(look_at_link(out / kMoveFile))) return std::nullopt;
   nlohmann::json json = nlohmann::json::parse(read_file(out / kMoveFile), nullptr, false);
   if (!json.is_object() || !json.contains("after") || !json["after"].is_number_integer() || !json.contains("to") ||
       !json["to"].is_string() || json["to"].get<std::string>().find('/') != std::string::npos)
@@ -53,7 +52,7 @@ void finish_move(const fs::path& out, const Move& move) {
   std::error_code error;
   fs::create_directory(to, error);
   if (error) throw RunError(to.string(), fmt::format("cannot create: {}", error.message()));
-  if (fs::exists(out / "metrics.jsonl", error) && !fs::exists(to / "metrics.jsonl", error))
+  if (is_there(out / "metrics.jsonl") && !is_there(to / "metrics.jsonl"))
     write_file_atomically(to / "metrics.jsonl", read_file(out / "metrics.jsonl"));
   for (const Checkpoint& checkpoint : list_checkpoints(out))
     if (checkpoint.step > move.after) rename_or_throw(checkpoint.path, to / checkpoint.path.filename());
