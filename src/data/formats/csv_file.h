@@ -25,7 +25,6 @@ class CsvFile : public DocumentFile {
   std::optional<std::string_view> next() override;
   std::string place() const override;
   int64_t number() const override { return line_; }
-  int64_t consumed() const override { return in_.consumed(); }
 
  private:
   void read_header();

@@ -179,12 +179,6 @@ std::string ParquetFile::page_place() const {
   return fmt::format("{}: row group {}, page {}", name_, groups_opened_, pages_opened_);
 }
 
-int64_t ParquetFile::consumed() const {
-  if (groups_opened_ == 0) return 0;
-  if (groups_opened_ == groups_.size() && rows_in_chunk_ == 0 && rows_in_page_ == 0) return std::ssize(bytes_);
-  return chunk_.data() - bytes_.data();
-}
-
 namespace {
 
 constexpr std::array<std::string_view, 1> kParquetExtensions{".parquet"};
