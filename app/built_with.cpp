@@ -12,6 +12,12 @@
 #ifdef SEXTANT_MPI
 #include <mpi.h>
 #endif
+#ifdef SEXTANT_SNAPPY
+#include <snappy.h>
+#endif
+#ifdef SEXTANT_LZ4
+#include <lz4.h>
+#endif
 
 namespace sextant {
 
@@ -63,6 +69,22 @@ std::string mpi_version() {
 #endif
 }
 
+std::string snappy_version() {
+#ifdef SEXTANT_SNAPPY
+  return fmt::format("{}.{}.{}", SNAPPY_MAJOR, SNAPPY_MINOR, SNAPPY_PATCHLEVEL);
+#else
+  return "";
+#endif
+}
+
+std::string lz4_version() {
+#ifdef SEXTANT_LZ4
+  return LZ4_VERSION_STRING;
+#else
+  return "";
+#endif
+}
+
 }  // namespace
 
 std::vector<BuiltWith> built_with() {
@@ -70,7 +92,9 @@ std::vector<BuiltWith> built_with() {
           {"CUDA", cuda_version()},
           {"cuDNN", cudnn_version()},
           {"NCCL", nccl_version()},
-          {"MPI", mpi_version()}};
+          {"MPI", mpi_version()},
+          {"Snappy", snappy_version()},
+          {"LZ4", lz4_version()}};
 }
 
 }  // namespace sextant

@@ -11,7 +11,7 @@ struct BuiltWith {
   std::string version;  // empty: the program was built without it
 };
 
-// Compiler, CUDA, cuDNN, NCCL and MPI, in this order, each whether it is there or not.
+// Compiler, CUDA, cuDNN, NCCL, MPI, Snappy and LZ4, in this order, each whether it is there or not.
 std::vector<BuiltWith> built_with();
 
 }  // namespace sextant

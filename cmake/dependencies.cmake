@@ -34,6 +34,23 @@ if(LIBURING_FOUND)
   target_compile_definitions(sextant_uring INTERFACE SEXTANT_LIBURING=1)
 endif()
 
+# Optional: without them blocks of Snappy and LZ4 in Parquet and Arrow files are refused. Upstream Snappy has no pkg-config file.
+function(sextant_block_library name header)
+  string(TOUPPER ${name} upper)
+  find_path(${upper}_INCLUDE ${header})
+  find_library(${upper}_LIBRARY ${name})
+  add_library(sextant_${name} INTERFACE)
+  if(${upper}_INCLUDE AND ${upper}_LIBRARY)
+    target_include_directories(sextant_${name} SYSTEM INTERFACE ${${upper}_INCLUDE})
+    target_link_libraries(sextant_${name} INTERFACE ${${upper}_LIBRARY})
+    target_compile_definitions(sextant_${name} INTERFACE SEXTANT_${upper}=1)
+  else()
+    message(STATUS "lib${name} was not found: blocks in its format will be refused (scripts/setup installs it)")
+  endif()
+endfunction()
+sextant_block_library(snappy snappy.h)
+sextant_block_library(lz4 lz4frame.h)
+
 # Optional: without it a run stays in one process.
 find_package(MPI COMPONENTS C)
 if(MPI_C_FOUND)

@@ -8,14 +8,21 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace sextant {
 
-// what() is a clause, as in Complaint::got.
+// what() is a clause, as in Complaint::got; hint() a sentence, as in Complaint::hint, or empty.
 class StreamError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit StreamError(const std::string& what, std::string hint = "")
+      : std::runtime_error(what), hint_(std::move(hint)) {}
+  const std::string& hint() const { return hint_; }
+
+ private:
+  std::string hint_;
 };
 
 class ByteStream {

@@ -31,7 +31,6 @@ class RecordReader {
 
   int64_t number() const { return number_; }  // of the record that next() returned, or failed to read, from 1
   int64_t offset() const { return offset_; }  // of its first byte in the stream
-  int64_t consumed() const { return stream_->consumed(); }
 
  private:
   bool read_more();  // appends to the buffer; false at the end of the stream

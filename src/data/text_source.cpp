@@ -128,7 +128,7 @@ TextFiles list_text_files(std::span<const fs::path> paths, const DocumentFormat*
 DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions options)
     : options_(std::move(options)), files_(list_text_files(paths, options_.format).files) {
   for (const fs::path& file : files_) {
-    std::error_code failure;  // a pipe has no size; progress is then unknown, reading is not
+    std::error_code failure;  // a pipe has no size
     auto size = fs::file_size(file, failure);
     if (!failure) bytes_total_ += static_cast<int64_t>(size);
   }
@@ -141,7 +141,6 @@ std::optional<std::string_view> DocumentReader::next() {
     } catch (const StreamError& error) {
       throw UserError({.place = place(), .got = error.what()});
     }
-    bytes_of_closed_ += file_->consumed();
     file_.reset();
   }
   return std::nullopt;
@@ -177,10 +176,6 @@ std::optional<std::string_view> DocumentReader::next_in_file() {
 std::string DocumentReader::place() const {
   if (file_) return file_->place();
   return files_opened_ > 0 ? files_[files_opened_ - 1].string() : "";
-}
-
-int64_t DocumentReader::bytes_done() const {
-  return bytes_of_closed_ + (file_ ? file_->consumed() : 0);
 }
 
 SkippedRecords for_each_placed_document(std::span<const fs::path> paths, const TextOptions& options,

@@ -41,8 +41,7 @@ class DocumentReader {
   const std::string& file_name() const { return file_name_; }     // of the same document
   int64_t number() const { return file_ ? file_->number() : 0; }  // its line, row or number in that file
   const SkippedRecords& skipped() const { return skipped_; }      // so far
-  int64_t bytes_total() const { return bytes_total_; }            // on disk, for progress
-  int64_t bytes_done() const;
+  int64_t bytes_total() const { return bytes_total_; }            // on disk
 
  private:
   bool open_next_file();
@@ -55,7 +54,6 @@ class DocumentReader {
   std::string file_name_;               // of the same
   SkippedRecords skipped_;
   int64_t bytes_total_ = 0;
-  int64_t bytes_of_closed_ = 0;
 };
 
 // A document and where it stands.

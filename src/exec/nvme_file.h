@@ -31,7 +31,6 @@ class NvmeFile {
 
   int64_t bytes() const { return bytes_; }
   int descriptor() const { return descriptor_; }
-  bool bypasses_page_cache() const { return direct_; }  // O_DIRECT; some file systems have it not
 
   // Any bytes, by any thread; RunError when the disk fails. Where address, size and offset are multiples of kFileBlock
   // nothing is copied on the way. None allocates.
@@ -56,7 +55,6 @@ class NvmeFile {
   std::string directory_;
   int64_t bytes_;
   int descriptor_ = -1;
-  bool direct_ = false;
   std::mutex mutex_;  // of what follows
   FileRing ring_;
   std::unique_ptr<std::byte[], FreeBlocks> blocks_;  // that bytes pass through which do not lie in blocks

@@ -45,7 +45,8 @@ Walk::Walk(const Program& program) : program_(program) {
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     if (unit.size() < 2) return;
     UnitKey key = key_of(unit);
-    if (!units_.contains(key)) units_.emplace(key, join(key, is_pair(unit)));
+    if (!units_.contains(key))
+      units_.emplace(key, join(key, is_pair(unit) ? Order::parts_take_turns : Order::parts_in_order));
   });
 }
 
@@ -58,7 +59,7 @@ Walk::UnitKey Walk::key_of(std::span<const Action> unit) const {
   return key;
 }
 
-std::vector<WalkStep> Walk::join(const UnitKey& key, bool takes_turns) const {
+std::vector<WalkStep> Walk::join(const UnitKey& key, Order order) const {
   // Steps that wait for sent messages come before every part: a unit starts only when everything that it needs is
   // there.
   std::vector<WalkStep> steps;
@@ -72,7 +73,7 @@ std::vector<WalkStep> Walk::join(const UnitKey& key, bool takes_turns) const {
       (before ? steps : part == 0 ? first : rest).push_back(step);
     }
   }
-  if (takes_turns) {
+  if (order == Order::parts_take_turns) {
     first = take_turns(first, rest);
     rest.clear();
   }
@@ -90,7 +91,7 @@ std::vector<std::vector<WalkStep>> Walk::pairs() const {
     kinds.insert(key);
   });
   std::vector<std::vector<WalkStep>> all;
-  for (const UnitKey& key : kinds) all.push_back(join(key, true));
+  for (const UnitKey& key : kinds) all.push_back(join(key, Order::parts_take_turns));
   return all;
 }
 

@@ -70,7 +70,8 @@ class Walk {
 
   std::vector<WalkStep> steps_of(const Region& region, int32_t first_op, Turn turn) const;
   UnitKey key_of(std::span<const Action> unit) const;
-  std::vector<WalkStep> join(const UnitKey& key, bool takes_turns) const;
+  enum class Order : uint8_t { parts_in_order, parts_take_turns };
+  std::vector<WalkStep> join(const UnitKey& key, Order order) const;
 
   const Program& program_;
   std::vector<const Op*> ops_;

@@ -9,11 +9,7 @@ namespace sextant {
 
 constexpr double kPetaflopDay = 1e15 * 86400;
 
-double kaplan_loss_of_params(double params);                        // trained to convergence on unlimited data
-double kaplan_loss_of_tokens(double tokens);                        // a large model, stopped early
-double kaplan_loss_of_compute(double min_compute);                  // FLOPs, divided best
-double kaplan_loss_of_params_tokens(double params, double tokens);  // both limited, stopped early
-double kaplan_critical_batch(double loss);                          // tokens
+double kaplan_loss_of_compute(double min_compute);  // FLOPs, divided best
 
 // Of 6·N·D FLOPs spent at the critical batch, so that C_min is half of them.
 ComputeSplit kaplan_split();

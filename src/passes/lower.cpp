@@ -68,12 +68,9 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
   return schedule;
 }
 
-}  // namespace
-
-std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
-  Pipeline pipeline(options);
-  PipelineSchedule schedule = options.pipeline ? *options.pipeline : one_stage(options.plan.microbatches, options);
-
+// The passes before the cut into pipeline ranks.
+void lower_graph(Graph& graph, const PipelineSchedule& schedule, const LowerOptions& options,
+                 const Pipeline& pipeline) {
   // Each op learns which stage of the pipeline runs it; what is added later for an op goes where that op is.
   std::vector<int> blocks = options.blocks_per_stage;
   if (blocks.empty()) blocks = balanced_blocks(graph, schedule.shape.stages());
@@ -125,42 +122,54 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   // Ops whose work on a shard is not simply the same op on less data become the ops that do it.
   localize(graph);
   pipeline.after("localize", graph, Stage::built);
+}
+
+// The passes after it; `beside` has arenas that the Program shares, or is null.
+void lower_rank(Program& program, const Target& target, const Program* beside, const LowerOptions& options,
+                const Pipeline& pipeline) {
+  pipeline.after("partition", program, Stage::partitioned);
+
+  // Neighbours become one op where the target has a kernel for both at once.
+  fuse(program, target);
+  pipeline.after("fuse", program, Stage::partitioned);
+
+  // Messages that can travel while the rank computes get a lane of their own, and leave early.
+  overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
+  pipeline.after("overlap", program, Stage::partitioned);
+
+  // Copies move tensors that are kept on the host to it and back, and ops on these tensors run there.
+  offload(program, {options.plan.offload, options.plan.overlap ? Lanes::on : Lanes::off});
+  pipeline.after("offload", program, Stage::partitioned);
+
+  // A lane waits for the values that the other lane makes for it, once and no earlier than needed.
+  join_lanes(program);
+  pipeline.after("join_lanes", program, Stage::partitioned);
+
+  // Products that may be checked while they run say so: they need scratch for it.
+  if (options.check_gemms > 0) mark_checked_gemms(program, target, options.check_gemms);
+  pipeline.after("check_gemms", program, Stage::partitioned);
+
+  // Every byte gets its place. After this the arena's size is known exactly.
+  plan_memory(program, target, beside);
+  pipeline.after("memory", program, Stage::planned);
+
+  // Drop what nothing touches. From here on the Program is only read.
+  freeze(program);
+  pipeline.after("freeze", program, Stage::final);
+}
+
+}  // namespace
+
+std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
+  Pipeline pipeline(options);
+  PipelineSchedule schedule = options.pipeline ? *options.pipeline : one_stage(options.plan.microbatches, options);
+  lower_graph(graph, schedule, options, pipeline);
 
   // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they
   // run.
   std::vector<Program> programs = partition_all(std::move(graph), schedule, options.plan.deferred);
-  for (size_t rank = 0; rank < programs.size(); ++rank) {
-    Program& program = programs[rank];
-    pipeline.after("partition", program, Stage::partitioned);
-
-    // Neighbours become one op where the target has a kernel for both at once.
-    fuse(program, target);
-    pipeline.after("fuse", program, Stage::partitioned);
-
-    // Messages that can travel while the rank computes get a lane of their own, and leave early.
-    overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
-    pipeline.after("overlap", program, Stage::partitioned);
-
-    // Copies move tensors that are kept on the host to it and back, and ops on these tensors run there.
-    offload(program, {options.plan.offload, options.plan.overlap ? Lanes::on : Lanes::off});
-    pipeline.after("offload", program, Stage::partitioned);
-
-    // A lane waits for the values that the other lane makes for it, once and no earlier than needed.
-    join_lanes(program);
-    pipeline.after("join_lanes", program, Stage::partitioned);
-
-    // Products that may be checked while they run say so: they need scratch for it.
-    if (options.check_gemms > 0) mark_checked_gemms(program, target, options.check_gemms);
-    pipeline.after("check_gemms", program, Stage::partitioned);
-
-    // Every byte gets its place. After this the arena's size is known exactly.
-    plan_memory(program, target, options.beside ? &(*options.beside)[rank] : nullptr);
-    pipeline.after("memory", program, Stage::planned);
-
-    // Drop what nothing touches. From here on the Program is only read.
-    freeze(program);
-    pipeline.after("freeze", program, Stage::final);
-  }
+  for (size_t rank = 0; rank < programs.size(); ++rank)
+    lower_rank(programs[rank], target, options.beside ? &(*options.beside)[rank] : nullptr, options, pipeline);
   return programs;
 }
 

@@ -64,9 +64,9 @@ double number_of(const nlohmann::json& line, const char* name) {
 // One rank's part of a replay.
 class RankReplay {
  public:
-  RankReplay(const ReplayPlan& plan, const ModelSpec& spec, const RunPrograms& programs, const Dataset& dataset,
-             const std::vector<Fault>& faults, Executor& executor, HostGroup& group)
-      : plan_(plan), spec_(spec), trainer_({plan.run, programs, dataset, executor, group}) {
+  RankReplay(const ReplayPlan& plan, const ModelSpec& spec, const Trainer::Parts& parts,
+             const std::vector<Fault>& faults)
+      : plan_(plan), spec_(spec), trainer_(parts) {
     for (const Fault& fault : faults) {
       if (fault.rank != bound().rank()) continue;
       require_op_of(fault, bound());
@@ -213,7 +213,7 @@ Replayed replay(const ReplayPlan& plan, const Dataset& dataset, const MakeExecut
   run_ranks({}, {ranks, TimeLimits::wait_of(TimeLimits(plan.run).in_other_work())}, [&](const RankContext& context) {
     HostGroup group = context.transport ? HostGroup(*context.transport, kHostTag) : HostGroup();
     std::unique_ptr<Executor> executor = make_executor(context, threads);
-    RankReplay rank(plan, spec, programs, dataset, options.faults, *executor, group);
+    RankReplay rank(plan, spec, {plan.run, programs, dataset, *executor, group}, options.faults);
     rank.load();
     for (int64_t step = plan.checkpoint_step + 1; step < plan.step; ++step) {
       StepMetrics metrics = rank.next_step();

@@ -37,7 +37,7 @@ TEST(Version, SaysWhatItWasBuiltWith) {
   ASSERT_EQ(json.code, 0) << json.output;
   auto facts = nlohmann::json::parse(json.output);
   EXPECT_EQ(facts.at("version"), project_version());
-  for (const char* part : {"compiler", "CUDA", "cuDNN", "NCCL", "MPI"}) {
+  for (const char* part : {"compiler", "CUDA", "cuDNN", "NCCL", "MPI", "Snappy", "LZ4"}) {
     const auto& version = facts.at("built_with").at(part);
     std::string line =
         fmt::format("\n{:<10}{}", part, version.is_null() ? "built without" : version.get<std::string>());

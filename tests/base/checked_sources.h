@@ -1,6 +1,7 @@
 // The sources of the program, for tests of how they are written.
 #pragma once
 
+#include <cctype>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -18,6 +19,10 @@ inline std::vector<std::filesystem::path> checked_sources() {
       if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
         files.push_back(entry.path());
   return files;
+}
+
+inline bool is_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
 }  // namespace sextant

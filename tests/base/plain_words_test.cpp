@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -38,10 +37,6 @@ bool is_banned(std::string_view name, const BannedName& banned) {
   for (size_t at = name.find(banned.part); at != name.npos; at = name.find(banned.part, at + 1))
     if (at == 0 || name[at - 1] == '_' || banned.part.front() == '_') return true;
   return false;
-}
-
-bool is_of_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
 // visit(name) for every identifier and word.

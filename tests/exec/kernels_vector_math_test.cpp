@@ -131,14 +131,14 @@ TEST(WeightedSums, AreThoseOfPlainLoops) {
         sum += v * w[static_cast<size_t>(i)];
         square += v * v * scale(i);
       }
-      WeightedSums found = weighted_sums(x.data(), w.data(), squares, count);
+      WeightedSums found = weighted_sums(x.data(), {w.data(), squares}, count);
       EXPECT_NEAR(found.sum, sum, 1e-9) << count;
       EXPECT_NEAR(found.squares, square, 1e-9) << count;
     }
     for (auto [begin, end] : {std::pair<int64_t, int64_t>{0, 101}, {3, 4}, {16, 32}, {5, 90}}) {
       constexpr double kUntouched = 12345;
       std::vector<double> sums(kStride, kUntouched), sizes(kStride, kUntouched);
-      weighted_column_sums({x.data(), kStride, kLines}, begin, end, w.data(), squares, sums.data(), sizes.data());
+      weighted_column_sums({x.data(), kStride, kLines}, begin, end, {w.data(), squares}, {sums.data(), sizes.data()});
       for (int64_t j = 0; j < kStride; ++j) {
         double sum = 0, square = 0;
         for (int64_t line = 0; line < kLines; ++line) {

@@ -108,6 +108,70 @@ def arrow_files():
     feather.write_feather(table, OUT / "default.feather")
 
 
+class I64(int):
+    """An integer of 64 bits in Thrift; others have 32."""
+
+
+class Thrift:
+    """Thrift's compact encoding, as far as Parquet's metadata needs it: integers, strings, structs and lists of one kind."""
+
+    @staticmethod
+    def varint(value):
+        out = b""
+        while value > 0x7F:
+            out += bytes([value & 0x7F | 0x80])
+            value >>= 7
+        return out + bytes([value])
+
+    @classmethod
+    def value(cls, value):
+        if isinstance(value, int):
+            return 6 if isinstance(value, I64) else 5, cls.varint(value << 1)
+        if isinstance(value, bytes):
+            return 8, cls.varint(len(value)) + value
+        if isinstance(value, dict):
+            return 12, cls.struct(value)
+        kinds, items = zip(*map(cls.value, value))
+        return 9, bytes([len(items) << 4 | kinds[0]]) + b"".join(items)
+
+    @classmethod
+    def struct(cls, fields):
+        out, last = b"", 0
+        for number, value in fields.items():
+            kind, encoded = cls.value(value)
+            out += bytes([number - last << 4 | kind]) + encoded
+            last = number
+        return out + b"\0"
+
+
+def lz4_literals(data):
+    """A block of LZ4 that is literals alone."""
+    more = len(data) - 15
+    length = b"" if more < 0 else b"\xff" * (more // 255) + bytes([more % 255])
+    return bytes([min(len(data), 15) << 4]) + length + data
+
+
+def hadoop_lz4_file():
+    """One column in the codec LZ4 as Hadoop writes it, which pyarrow does not: pieces, each after its two sizes."""
+    values = b"".join(len(line.encode()).to_bytes(4, "little") + line.encode() for line in (line or "" for line in LINES))
+    stored = b""
+    for at in range(0, len(values), 500):
+        piece = values[at:at + 500]
+        block = lz4_literals(piece)
+        stored += len(piece).to_bytes(4, "big") + len(block).to_bytes(4, "big") + block
+    byte_array, plain, rle, codec, begin = 6, 0, 3, 5, len(b"PAR1")
+    rows = I64(len(LINES))
+    header = Thrift.struct({1: 0, 2: len(values), 3: len(stored), 5: {1: len(LINES), 2: plain, 3: rle, 4: rle}})
+    size = I64(len(header) + len(stored))
+    column = {1: byte_array, 2: [plain], 3: [b"text"], 4: codec, 5: rows, 6: I64(len(header) + len(values)), 7: size,
+              9: I64(begin)}
+    group = {1: [{2: I64(begin), 3: column}], 2: size, 3: rows}
+    schema = [{4: b"schema", 5: 1}, {1: byte_array, 3: 0, 4: b"text", 6: 0}]
+    metadata = Thrift.struct({1: 1, 2: schema, 3: rows, 4: [group]})
+    (OUT / "hadoop_lz4.parquet").write_bytes(
+        b"PAR1" + header + stored + metadata + len(metadata).to_bytes(4, "little") + b"PAR1")
+
+
 def text_files():
     rows = [(i, line or "", i / 4) for i, line in enumerate(LINES)]
     for name, dialect in (("table.csv", {}), ("table.tsv", {"delimiter": "\t"}),
@@ -139,6 +203,7 @@ if __name__ == "__main__":
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     parquet_files()
+    hadoop_lz4_file()
     arrow_files()
     text_files()
     refused_files()

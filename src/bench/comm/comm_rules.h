@@ -26,9 +26,4 @@ constexpr double bus_bandwidth(Collective op, int ranks, double bytes, double se
   return algorithm_bandwidth(bytes, seconds) * share_sent(op, ranks);
 }
 
-// Bytes/s of each rank's share of the network between `nodes` machines, in a ring over all ranks.
-constexpr double wire_bandwidth(double bus, int nodes, int ranks) {
-  return ranks > 1 ? bus * (nodes - 1) / (ranks - 1) : 0;
-}
-
 }  // namespace sextant

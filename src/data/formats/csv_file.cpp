@@ -63,7 +63,7 @@ bool CsvFile::read_record(size_t kept) {
   if (in_.peek() == '\n' || in_.peek() == '\r') return take_line_end();
   for (;;) {
     bool all = kept == kAllFields;
-    read_field(all || fields_ == kept);
+    read_field(all || fields_ == kept ? Field::kept : Field::skipped);
     ++fields_;
     if (all) {
       if (columns_.size() == kMostColumns) throw StreamError(fmt::format("more than {} columns", kMostColumns));
@@ -80,27 +80,23 @@ bool CsvFile::take_line_end() {
   return true;
 }
 
-void CsvFile::read_field(bool keep) {
-  if (in_.peek() == '"') return read_quoted(keep);
-  in_.read_until(ends_field_, [&](std::string_view piece) {
-    if (keep) keep_piece(piece);
-  });
+void CsvFile::read_field(Field field) {
+  if (in_.peek() == '"') return read_quoted(field);
+  in_.read_until(ends_field_, [&](std::string_view piece) { take_piece(field, piece); });
 }
 
-void CsvFile::read_quoted(bool keep) {
+void CsvFile::read_quoted(Field field) {
   int64_t begin = in_.line();
   in_.get();
   for (;;) {
-    in_.read_until(kQuoteOnly, [&](std::string_view piece) {
-      if (keep) keep_piece(piece);
-    });
+    in_.read_until(kQuoteOnly, [&](std::string_view piece) { take_piece(field, piece); });
     if (in_.get() == StreamCharacters::kEnd)
       throw UserError({.place = fmt::format("{}:{}", options_.name, begin),
                        .got = "a field's quote never ends",
                        .expected = "'\"' at its end, and every '\"' in it doubled"});
     if (in_.peek() != '"') break;
     in_.get();
-    if (keep) keep_piece("\"");
+    take_piece(field, "\"");
   }
   int c = in_.peek();
   if (c != StreamCharacters::kEnd && !ends_field_[static_cast<size_t>(c)])
@@ -109,7 +105,8 @@ void CsvFile::read_quoted(bool keep) {
                      .expected = "every '\"' in a quoted field doubled"});
 }
 
-void CsvFile::keep_piece(std::string_view piece) {
+void CsvFile::take_piece(Field field, std::string_view piece) {
+  if (field == Field::skipped) return;
   if (std::ssize(text_) + std::ssize(piece) > options_.max_document_bytes)
     throw StreamError(fmt::format("no field ends within {} bytes, the limit", options_.max_document_bytes));
   text_ += piece;

@@ -25,15 +25,15 @@ class CsvFile : public DocumentFile {
   std::optional<std::string_view> next() override;
   std::string place() const override;
   int64_t number() const override { return line_; }
-  int64_t consumed() const override { return in_.consumed(); }
 
  private:
   void read_header();
   bool read_record(size_t kept);  // false at the end; the field `kept` is then in text_
-  void read_field(bool keep);     // up to the separator or line end
-  void read_quoted(bool keep);
+  enum class Field : uint8_t { kept, skipped };
+  void read_field(Field field);  // up to the separator or line end
+  void read_quoted(Field field);
   bool take_line_end();  // true: a record has ended
-  void keep_piece(std::string_view piece);
+  void take_piece(Field field, std::string_view piece);
 
   CsvOptions options_;
   StreamCharacters in_;

@@ -34,7 +34,6 @@ class DocumentFile {
 
   virtual std::string place() const = 0;  // of what next() returned or failed to read: "a.jsonl:17", "a.parquet: row 3"
   virtual int64_t number() const = 0;     // of the same document: its line, row or number in the file, from 1
-  virtual int64_t consumed() const = 0;   // bytes of the file on disk, for progress
 };
 
 }  // namespace sextant

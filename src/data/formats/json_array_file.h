@@ -17,7 +17,6 @@ class JsonArrayFile : public DocumentFile {
   std::optional<std::string_view> next() override;
   std::string place() const override;
   int64_t number() const override { return element_; }
-  int64_t consumed() const override { return in_.consumed(); }
 
  private:
   enum class State : uint8_t { before, in_array, after };

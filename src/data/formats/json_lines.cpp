@@ -33,7 +33,6 @@ class JsonLinesFile : public DocumentFile {
 
   std::string place() const override { return document_place(name_, DocumentUnit::line, lines_.number()); }
   int64_t number() const override { return lines_.number(); }
-  int64_t consumed() const override { return lines_.consumed(); }
 
  private:
   std::string name_;

@@ -35,7 +35,6 @@ class PlainTextFile : public DocumentFile {
 
   std::string place() const override { return document_place(name_, DocumentUnit::document, records_.number()); }
   int64_t number() const override { return records_.number(); }
-  int64_t consumed() const override { return records_.consumed(); }
   void discard_record() override { records_.discard_record(); }
 
  private:

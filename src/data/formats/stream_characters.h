@@ -49,7 +49,6 @@ class StreamCharacters {
   }
 
   int64_t line() const { return line_; }  // of the next character, from 1
-  int64_t consumed() const { return stream_->consumed(); }
 
  private:
   void refill() {

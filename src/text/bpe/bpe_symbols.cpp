@@ -7,10 +7,6 @@
 
 namespace sextant {
 
-std::string fallback_name(uint8_t byte) {
-  return fmt::format("<0x{:02X}>", byte);
-}
-
 std::optional<uint8_t> byte_of_fallback_name(std::string_view name) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   if (name.size() != 6 || !name.starts_with("<0x") || name[5] != '>') return std::nullopt;

@@ -22,8 +22,7 @@ enum class BpeUnit { byte, character };
 
 using BpeTokens = std::vector<std::pair<std::string, uint32_t>>;  // text and id
 
-// "<0x0A>": how vocabularies with byte_fallback name bytes.
-std::string fallback_name(uint8_t byte);
+// Of "<0x0A>", as vocabularies with byte_fallback name bytes.
 std::optional<uint8_t> byte_of_fallback_name(std::string_view name);
 
 class BpeSymbols {

@@ -77,7 +77,8 @@ std::optional<std::string_view> ArrowFile::next() {
            .got = fmt::format("the text has {} bytes, over the limit of {}", document.size(), max_document_bytes_)});
     return require_utf8(document, [&] { return place(); });
   } catch (const StreamError& error) {
-    throw UserError({.place = fmt::format("{}: record batch {}", name_, batches_), .got = error.what()});
+    throw UserError(
+        {.place = fmt::format("{}: record batch {}", name_, batches_), .got = error.what(), .hint = error.hint()});
   }
 }
 

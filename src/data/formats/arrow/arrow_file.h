@@ -19,7 +19,6 @@ class ArrowFile : public DocumentFile {
   std::optional<std::string_view> next() override;
   std::string place() const override;
   int64_t number() const override { return row_; }
-  int64_t consumed() const override { return static_cast<int64_t>(at_); }
 
  private:
   void open(const std::string& column);

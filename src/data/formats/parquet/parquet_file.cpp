@@ -29,7 +29,7 @@ void copy_block(std::string_view block, uint64_t size, std::string& out) {
 // In the order of their numbers.
 constexpr std::array kParquetCodecs{ParquetCodec{"UNCOMPRESSED", copy_block}, ParquetCodec{"SNAPPY", decode_snappy},
                                     ParquetCodec{"GZIP", decode_gzip},        ParquetCodec{"LZO", nullptr},
-                                    ParquetCodec{"BROTLI", nullptr},          ParquetCodec{"LZ4", nullptr},
+                                    ParquetCodec{"BROTLI", nullptr},          ParquetCodec{"LZ4", decode_lz4_hadoop},
                                     ParquetCodec{"ZSTD", decode_zstd},        ParquetCodec{"LZ4_RAW", decode_lz4_raw}};
 
 constexpr std::array<std::string_view, 8> kParquetTypes{"BOOLEAN", "INT32",  "INT64",      "INT96",
@@ -41,7 +41,7 @@ BlockDecoder decoder_of(int32_t codec) {
   const ParquetCodec& known = kParquetCodecs[static_cast<size_t>(codec)];
   if (!known.decode)
     throw StreamError(fmt::format(
-        "the column is compressed with {}, which is not read (SNAPPY, GZIP, ZSTD, LZ4_RAW are)", known.name));
+        "the column is compressed with {}, which is not read (SNAPPY, GZIP, ZSTD, LZ4 and LZ4_RAW are)", known.name));
   return known.decode;
 }
 
@@ -98,7 +98,7 @@ std::optional<std::string_view> ParquetFile::next() {
            .got = fmt::format("the text has {} bytes, over the limit of {}", document.size(), max_document_bytes_)});
     return require_utf8(document, [&] { return place(); });
   } catch (const StreamError& error) {
-    throw UserError({.place = page_place(), .got = error.what()});
+    throw UserError({.place = page_place(), .got = error.what(), .hint = error.hint()});
   }
 }
 
@@ -177,12 +177,6 @@ std::string ParquetFile::place() const {
 
 std::string ParquetFile::page_place() const {
   return fmt::format("{}: row group {}, page {}", name_, groups_opened_, pages_opened_);
-}
-
-int64_t ParquetFile::consumed() const {
-  if (groups_opened_ == 0) return 0;
-  if (groups_opened_ == groups_.size() && rows_in_chunk_ == 0 && rows_in_page_ == 0) return std::ssize(bytes_);
-  return chunk_.data() - bytes_.data();
 }
 
 namespace {

@@ -24,7 +24,6 @@ class ParquetFile : public DocumentFile {
   std::optional<std::string_view> next() override;
   std::string place() const override;
   int64_t number() const override { return row_; }
-  int64_t consumed() const override;
 
  private:
   void open(const std::string& column);

@@ -42,16 +42,26 @@ void join(const KernelCall& call) {
   });
 }
 
-// y, lse <- what they hold and a block's own y, lse, each weighted by the exponential of its lse.
+// Rows of attention's output, `y_stride` apart, with the log of each row's sum of exponentials.
 template <class T>
-void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse, int64_t queries, int64_t dim) {
+struct WeightedRows {
+  T* y;
+  int64_t y_stride;
+  T* lse;
+};
+
+// Adds the rows of a block to those of `to`, each weighted by the exponential of its lse.
+template <class T>
+void merge(const WeightedRows<T>& to, const WeightedRows<T>& block, int64_t queries, int64_t dim) {
   for (int64_t i = 0; i < queries; ++i) {
-    if (std::isinf(block_lse[i])) continue;  // all keys of the block lie before the query's range
-    T top = std::max(lse[i], block_lse[i]);
-    T a = std::exp(lse[i] - top), b = std::exp(block_lse[i] - top);
+    if (std::isinf(block.lse[i])) continue;  // all keys of the block lie before the query's range
+    T top = std::max(to.lse[i], block.lse[i]);
+    T a = std::exp(to.lse[i] - top), b = std::exp(block.lse[i] - top);
     T sum = a + b;
-    for (int64_t j = 0; j < dim; ++j) y[i * y_stride + j] = (a * y[i * y_stride + j] + b * block_y[i * dim + j]) / sum;
-    lse[i] = top + std::log(sum);
+    T* y = to.y + i * to.y_stride;
+    const T* block_y = block.y + i * block.y_stride;
+    for (int64_t j = 0; j < dim; ++j) y[j] = (a * y[j] + b * block_y[j]) / sum;
+    to.lse[i] = top + std::log(sum);
   }
 }
 
@@ -115,8 +125,9 @@ class StepKernel final : public PreparedKernel {
                            .range = key_range_of(call.attrs),
                            .dropout = dropout.of(b, head, pair.q.global_at(first), pair.k.global, pair.q.stride)},
                  scratch + ring_block_bytes(heads.widest()));
-          merge(y + (b * length + row) * heads.y_width() + heads.y_at(head), heads.y_width(),
-                lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.value_dim);
+          merge<T>({y + (b * length + row) * heads.y_width() + heads.y_at(head), heads.y_width(),
+                    lse + (b * heads.q + head) * length + row},
+                   {block_y, heads.value_dim, block_lse}, queries, heads.value_dim);
         }
       }
     });

@@ -24,12 +24,12 @@ constexpr double kRoundoff = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-53;
 
 // Of each of the lines [begin, end), `width` numbers of them.
 template <class T>
-void sums_of_lines(const WeightedLines<T>& x, int64_t width, int64_t begin, int64_t end, const double* w,
-                   const double* s, double* sums, double* squares) {
+void sums_of_lines(const WeightedLines<T>& x, int64_t width, int64_t begin, int64_t end, SumWeights weights,
+                   SumArrays out) {
   for (int64_t line = begin; line < end; ++line) {
-    WeightedSums found = weighted_sums(x.data + line * x.stride, w, s, width);
-    sums[line] = found.sum;
-    squares[line] = found.squares;
+    WeightedSums found = weighted_sums(x.data + line * x.stride, weights, width);
+    out.sums[line] = found.sum;
+    out.squares[line] = found.squares;
   }
 }
 
@@ -118,37 +118,33 @@ class CheckedProduct {
 
   void sum_what_is_there() {
     how_.pieces(gemm_.m, kRowsOfCheck, [&](int64_t begin, int64_t end) {
-      sums_of_lines<T>({gemm_.c, gemm_.c_stride, gemm_.m}, gemm_.n, begin, end, signs_, nullptr, before_,
-                       before_squares_);
+      sums_of_lines<T>({gemm_.c, gemm_.c_stride, gemm_.m}, gemm_.n, begin, end, {signs_}, {before_, before_squares_});
     });
   }
 
   // b·x with the squared norms of b's rows, then a·(b·x) with Σ a²·|b_k|².
   void sum_operands() {
     const Matrix<T>&a = gemm_.a, &b = gemm_.b;
+    const SumArrays of_b{b_sums_, b_squares_}, of_product{expected_, squares_};
     how_.pieces(gemm_.k, kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (b.column_stride == 1)
-        sums_of_lines<T>({b.data, b.row_stride, gemm_.k}, gemm_.n, begin, end, signs_, nullptr, b_sums_, b_squares_);
+        sums_of_lines<T>({b.data, b.row_stride, gemm_.k}, gemm_.n, begin, end, {signs_}, of_b);
       else
-        weighted_column_sums(WeightedLines<T>{b.data, b.column_stride, gemm_.n}, begin, end, signs_, nullptr, b_sums_,
-                             b_squares_);
+        weighted_column_sums(WeightedLines<T>{b.data, b.column_stride, gemm_.n}, begin, end, {signs_}, of_b);
     });
     how_.pieces(gemm_.m, a.column_stride == 1 ? kRowsOfCheck : kColumnsOfCheck, [&](int64_t begin, int64_t end) {
       if (a.column_stride == 1)
-        sums_of_lines<T>({a.data, a.row_stride, gemm_.m}, gemm_.k, begin, end, b_sums_, b_squares_, expected_,
-                         squares_);
+        sums_of_lines<T>({a.data, a.row_stride, gemm_.m}, gemm_.k, begin, end, {b_sums_, b_squares_}, of_product);
       else
-        weighted_column_sums(WeightedLines<T>{a.data, a.column_stride, gemm_.k}, begin, end, b_sums_, b_squares_,
-                             expected_, squares_);
+        weighted_column_sums(WeightedLines<T>{a.data, a.column_stride, gemm_.k}, begin, end, {b_sums_, b_squares_},
+                             of_product);
     });
-    if (gemm_.bias) bias_ = weighted_sums(gemm_.bias, signs_, nullptr, gemm_.n);
+    if (gemm_.bias) bias_ = weighted_sums(gemm_.bias, {signs_}, gemm_.n);
   }
 
   double expected_sum(int64_t row) const { return expected_[row] + bias_.sum + (adds() ? before_[row] : 0.0); }
 
-  WeightedSums sums_of_c(int64_t row) const {
-    return weighted_sums(gemm_.c + row * gemm_.c_stride, signs_, nullptr, gemm_.n);
-  }
+  WeightedSums sums_of_c(int64_t row) const { return weighted_sums(gemm_.c + row * gemm_.c_stride, {signs_}, gemm_.n); }
 
   bool looks_wrong(int64_t row) const {
     WeightedSums got = sums_of_c(row);

@@ -36,6 +36,7 @@ void run_absmax(const KernelCall& call) {
 template <class T>
 struct Strided {
   T* data;
+  int64_t rows, columns;
   int64_t row, column;
   T& at(int64_t i, int64_t j) const { return data[i * row + j * column]; }
 };
@@ -47,13 +48,13 @@ struct BlockShape {
 
 // q[i j] = fp8(scale·x[i j]) of the matrix x, block by block. `inverses`: 1/scale of each block.
 template <class T>
-void quantize_matrix(const KernelCall& call, const Strided<const T>& x, int64_t rows, int64_t columns,
-                     const BlockShape& block, const Tensor& q, const Tensor& inverses) {
+void quantize_matrix(const KernelCall& call, const Strided<const T>& x, const BlockShape& block, const Tensor& q,
+                     const Tensor& inverses) {
   const Fp8Format& format = fp8_format(q.dtype);
   uint8_t* codes = q.as<uint8_t>();
-  int64_t across = ceil_div(columns, block.columns);
+  const int64_t columns = x.columns, across = ceil_div(columns, block.columns);
   int64_t rows_of_task = std::max<int64_t>(1, rows_per_task(columns) / block.rows) * block.rows;
-  for_blocks(call.team, rows, rows_of_task, [&](int64_t begin, int64_t end) {
+  for_blocks(call.team, x.rows, rows_of_task, [&](int64_t begin, int64_t end) {
     for (int64_t top = begin; top < end; top += block.rows) {
       int64_t bottom = std::min(end, top + block.rows);
       for (int64_t left = 0; left < columns; left += block.columns) {
@@ -101,7 +102,7 @@ void run_tiles(const KernelCall& call) {
     const T* x = call.in[0].as<T>();
     const LocalShape& shape = call.in[0].shape;
     int64_t tile = call.attrs.integer("tile"), width = shape.last(), positions = shape[1];
-    quantize_matrix<T>(call, {x, width, 1}, shape.rows(), width, {1, tile}, call.out[0], call.out[1]);
+    quantize_matrix<T>(call, {x, shape.rows(), width, width, 1}, {1, tile}, call.out[0], call.out[1]);
     if (call.out.size() == 2) return;
     // Row (i, b) of the transpose holds the positions of sequence b: all sequences, one place of the width after the
     // other.
@@ -109,7 +110,7 @@ void run_tiles(const KernelCall& call) {
       Tensor row = call.out[2], scales = call.out[3];
       row.data = call.out[2].as<uint8_t>() + i * shape.rows();
       scales.data = call.out[3].as<T>() + i * shape[0] * ceil_div(positions, tile);
-      quantize_matrix<T>(call, {x + i, positions * width, width}, shape[0], positions, {1, tile}, row, scales);
+      quantize_matrix<T>(call, {x + i, shape[0], positions, positions * width, width}, {1, tile}, row, scales);
     }
   });
 }
@@ -118,7 +119,7 @@ void run_blocks(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t tile = call.attrs.integer("tile");
-    quantize_matrix<T>(call, {call.in[0].as<T>(), shape[1], 1}, shape[0], shape[1], {tile, tile}, call.out[0],
+    quantize_matrix<T>(call, {call.in[0].as<T>(), shape[0], shape[1], shape[1], 1}, {tile, tile}, call.out[0],
                        call.out[1]);
     if (call.out.size() == 2) return;
     transpose_codes(call, call.out[0], call.out[2]);

@@ -75,10 +75,22 @@ void keep_best_groups(const Routing& routing, T* by, int64_t n) {
   }
 }
 
-// Of the token in this row. `scores` and `by` hold n numbers.
+// One token's choice of `top_k` of `n` experts.
 template <class T>
-void route_token(const Routing& routing, int64_t row, const T* logits, const T* correction, int64_t n, int64_t top_k,
-                 T* scores, T* by, T* weights, int32_t* experts) {
+struct TokenRoute {
+  int64_t n, top_k;
+  const T* logits;
+  const T* correction;  // of the scores by which experts are chosen; may be null
+  T* scores;            // of all experts
+  T* by;                // what they are chosen by
+  T* weights;
+  int32_t* experts;
+};
+
+// Of the token in this row.
+template <class T>
+void route_token(const Routing& routing, int64_t row, const TokenRoute<T>& token) {
+  const auto [n, top_k, logits, correction, scores, by, weights, experts] = token;
   if (routing.chosen_only)
     std::copy_n(logits, n, scores);
   else if (routing.sigmoid)
@@ -116,8 +128,15 @@ void run_route(const KernelCall& call) {
     call.team.parallel_for(ceil_div(tokens, block), [&](int64_t task, int thread) {
       T* scores = reinterpret_cast<T*>(call.workspace) + thread * 2 * n;
       for (int64_t t = task * block; t < std::min(tokens, (task + 1) * block); ++t)
-        route_token(routing, t, logits.as<T>() + t * n, correction, n, top_k, scores, scores + n,
-                    call.out[0].as<T>() + t * top_k, call.out[1].as<int32_t>() + t * top_k);
+        route_token<T>(routing, t,
+                       {.n = n,
+                        .top_k = top_k,
+                        .logits = logits.as<T>() + t * n,
+                        .correction = correction,
+                        .scores = scores,
+                        .by = scores + n,
+                        .weights = call.out[0].as<T>() + t * top_k,
+                        .experts = call.out[1].as<int32_t>() + t * top_k});
     });
   });
 }
@@ -133,10 +152,19 @@ void chosen_gradient(const T* dweights, const T* logits, const int32_t* experts,
   for (int64_t j = 0; j < top_k; ++j) dlogits[experts[j]] += scale * weight(j) * (dweights[j] - mean);
 }
 
-// The gradient of a token's logits; `dlogits` holds the scores first.
 template <class T>
-void route_token_backward(const Routing& routing, const T* dweights, const T* logits, const int32_t* experts, int64_t n,
-                          int64_t top_k, T* dlogits) {
+struct TokenRouteGradient {
+  int64_t n, top_k;
+  const T* dweights;
+  const T* logits;
+  const int32_t* experts;
+  T* dlogits;  // holds the scores first
+};
+
+// The gradient of a token's logits.
+template <class T>
+void route_token_backward(const Routing& routing, const TokenRouteGradient<T>& token) {
+  const auto [n, top_k, dweights, logits, experts, dlogits] = token;
   auto scale = static_cast<T>(routing.scale);
   if (routing.chosen_only) {
     std::fill_n(dlogits, n, T{0});
@@ -172,8 +200,12 @@ void run_route_backward(const KernelCall& call) {
     int64_t n = call.in[1].shape.last(), top_k = call.in[0].shape.last();
     for_blocks(call.team, call.in[1].shape.rows(), rows_per_task(n), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t)
-        route_token_backward(routing, call.in[0].as<T>() + t * top_k, call.in[1].as<T>() + t * n,
-                             call.in[2].as<int32_t>() + t * top_k, n, top_k, call.out[0].as<T>() + t * n);
+        route_token_backward<T>(routing, {.n = n,
+                                          .top_k = top_k,
+                                          .dweights = call.in[0].as<T>() + t * top_k,
+                                          .logits = call.in[1].as<T>() + t * n,
+                                          .experts = call.in[2].as<int32_t>() + t * top_k,
+                                          .dlogits = call.out[0].as<T>() + t * n});
     });
   });
 }

@@ -36,7 +36,8 @@ struct PairOfSums {
   }
 };
 
-WeightedSums weighted(const float* x, const double* w, const double* s, int64_t count) {
+WeightedSums weighted(const float* x, SumWeights weights, int64_t count) {
+  const double *w = weights.of_values, *s = weights.of_squares;
   const Wide ones = hn::Set(kDoubles, 1.0);
   PairOfSums even, odd;
   int64_t i = 0;
@@ -59,8 +60,8 @@ WeightedSums weighted(const float* x, const double* w, const double* s, int64_t 
 
 // Columns [at, at + kAtOnce·kVectors), whose sums stay in registers.
 template <int kVectors>
-HWY_INLINE void weigh_columns(const WeightedLines<float>& x, int64_t at, const double* w, const double* s, double* sums,
-                              double* squares) {
+HWY_INLINE void weigh_columns(const WeightedLines<float>& x, int64_t at, SumWeights weights, SumArrays out) {
+  const double *w = weights.of_values, *s = weights.of_squares;
   PairOfSums columns[kVectors];
   for (int64_t line = 0; line < x.lines; ++line) {
     const float* from = x.data + line * x.stride + at;
@@ -68,17 +69,17 @@ HWY_INLINE void weigh_columns(const WeightedLines<float>& x, int64_t at, const d
     for (int i = 0; i < kVectors; ++i) columns[i].add(widened(from + i * kAtOnce), weight, scale);
   }
   for (int i = 0; i < kVectors; ++i) {
-    hn::StoreU(columns[i].sum, kDoubles, sums + at + i * kAtOnce);
-    hn::StoreU(columns[i].squares, kDoubles, squares + at + i * kAtOnce);
+    hn::StoreU(columns[i].sum, kDoubles, out.sums + at + i * kAtOnce);
+    hn::StoreU(columns[i].squares, kDoubles, out.squares + at + i * kAtOnce);
   }
 }
 
-void weighted_columns(const WeightedLines<float>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                      double* sums, double* squares) {
+void weighted_columns(const WeightedLines<float>& x, int64_t begin, int64_t end, SumWeights weights, SumArrays out) {
+  const double *w = weights.of_values, *s = weights.of_squares;
   int64_t i = begin;
-  for (; i + 4 * kAtOnce <= end; i += 4 * kAtOnce) weigh_columns<4>(x, i, w, s, sums, squares);
-  for (; i + 2 * kAtOnce <= end; i += 2 * kAtOnce) weigh_columns<2>(x, i, w, s, sums, squares);
-  for (; i + kAtOnce <= end; i += kAtOnce) weigh_columns<1>(x, i, w, s, sums, squares);
+  for (; i + 4 * kAtOnce <= end; i += 4 * kAtOnce) weigh_columns<4>(x, i, weights, out);
+  for (; i + 2 * kAtOnce <= end; i += 2 * kAtOnce) weigh_columns<2>(x, i, weights, out);
+  for (; i + kAtOnce <= end; i += kAtOnce) weigh_columns<1>(x, i, weights, out);
   for (; i < end; ++i) {
     double sum = 0, square = 0;
     for (int64_t line = 0; line < x.lines; ++line) {
@@ -86,8 +87,8 @@ void weighted_columns(const WeightedLines<float>& x, int64_t begin, int64_t end,
       sum += v * w[line];
       square += v * v * (s ? s[line] : 1.0);
     }
-    sums[i] = sum;
-    squares[i] = square;
+    out.sums[i] = sum;
+    out.squares[i] = square;
   }
 }
 
@@ -102,15 +103,16 @@ HWY_EXPORT(weighted);
 HWY_EXPORT(weighted_columns);
 }  // namespace
 
-WeightedSums weighted_sums(const float* x, const double* w, const double* s, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(weighted)(x, w, s, count);
+WeightedSums weighted_sums(const float* x, SumWeights weights, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(weighted)(x, weights, count);
 }
-void weighted_column_sums(const WeightedLines<float>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                          double* sums, double* squares) {
-  HWY_DYNAMIC_DISPATCH(weighted_columns)(x, begin, end, w, s, sums, squares);
+void weighted_column_sums(const WeightedLines<float>& x, int64_t begin, int64_t end, SumWeights weights,
+                          SumArrays out) {
+  HWY_DYNAMIC_DISPATCH(weighted_columns)(x, begin, end, weights, out);
 }
 
-WeightedSums weighted_sums(const double* x, const double* w, const double* s, int64_t count) {
+WeightedSums weighted_sums(const double* x, SumWeights weights, int64_t count) {
+  const double *w = weights.of_values, *s = weights.of_squares;
   WeightedSums found;
   for (int64_t i = 0; i < count; ++i) {
     found.sum += x[i] * w[i];
@@ -118,15 +120,16 @@ WeightedSums weighted_sums(const double* x, const double* w, const double* s, in
   }
   return found;
 }
-void weighted_column_sums(const WeightedLines<double>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                          double* sums, double* squares) {
-  std::fill(sums + begin, sums + end, 0.0);
-  std::fill(squares + begin, squares + end, 0.0);
+void weighted_column_sums(const WeightedLines<double>& x, int64_t begin, int64_t end, SumWeights weights,
+                          SumArrays out) {
+  const double *w = weights.of_values, *s = weights.of_squares;
+  std::fill(out.sums + begin, out.sums + end, 0.0);
+  std::fill(out.squares + begin, out.squares + end, 0.0);
   for (int64_t line = 0; line < x.lines; ++line) {
     const double* from = x.data + line * x.stride;
     for (int64_t i = begin; i < end; ++i) {
-      sums[i] += from[i] * w[line];
-      squares[i] += from[i] * from[i] * (s ? s[line] : 1.0);
+      out.sums[i] += from[i] * w[line];
+      out.squares[i] += from[i] * from[i] * (s ? s[line] : 1.0);
     }
   }
 }

@@ -6,12 +6,17 @@
 
 namespace sextant::cpu {
 
-// Σ x_i·w_i and Σ x_i²·s_i; s may be null for ones.
+struct SumWeights {
+  const double* of_values;
+  const double* of_squares = nullptr;  // null: ones
+};
+
+// Σ x_i·w_i and Σ x_i²·s_i.
 struct WeightedSums {
   double sum = 0, squares = 0;
 };
-WeightedSums weighted_sums(const float* x, const double* w, const double* s, int64_t count);
-WeightedSums weighted_sums(const double* x, const double* w, const double* s, int64_t count);
+WeightedSums weighted_sums(const float* x, SumWeights weights, int64_t count);
+WeightedSums weighted_sums(const double* x, SumWeights weights, int64_t count);
 
 // A stored matrix: lines of numbers, `stride` apart.
 template <class T>
@@ -19,10 +24,14 @@ struct WeightedLines {
   const T* data;
   int64_t stride, lines;
 };
-// The same for each of the columns [begin, end), over all lines: into sums[column] and squares[column].
-void weighted_column_sums(const WeightedLines<float>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                          double* sums, double* squares);
-void weighted_column_sums(const WeightedLines<double>& x, int64_t begin, int64_t end, const double* w, const double* s,
-                          double* sums, double* squares);
+// Where sums of lines or columns are written, by the number of each.
+struct SumArrays {
+  double* sums;
+  double* squares;
+};
+// The same for each of the columns [begin, end), over all lines.
+void weighted_column_sums(const WeightedLines<float>& x, int64_t begin, int64_t end, SumWeights weights, SumArrays out);
+void weighted_column_sums(const WeightedLines<double>& x, int64_t begin, int64_t end, SumWeights weights,
+                          SumArrays out);
 
 }  // namespace sextant::cpu
