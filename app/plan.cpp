@@ -4,13 +4,19 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "answers/plan_grid.h"
+#include "app/common_options.h"
 #include "app/device.h"
+#include "app/given_options.h"
+#include "app/output_file.h"
 #include "app/page_origin.h"
 #include "app/plan_options.h"
 #include "app/plan_page.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "comm/transport.h"
 #include "config/load.h"
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
@@ -28,6 +34,7 @@
 #include "train/data/dataset.h"
 #include "validate/known_run.h"
 #include "validate/known_run_search.h"
+#include "validate/published_run.h"
 #include "view/chrome_trace.h"
 #include "view/pages/plan_pictures.h"
 #include "view/pages/search_html.h"
@@ -213,9 +220,94 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
   return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
-}  // namespace
+void add_plan_options(CLI::App& verb, PlanArguments& a) {
+  verb.add_option("config", a.config, "the run's TOML file (docs/config.md lists every key)");
+  verb.add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
+  verb.add_flag("--json", a.json, "print JSON");
+  verb.add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
+  verb.add_option("--software,--stack", a.profile,
+                  "whose software runs it, a name of machines/software.toml [sextant's own]");
+  add_quiet(verb, a.verbosity, "no progress of --search, and no list of files written");
+  verb.add_option("--html", a.report, "write the plan, the search or the validation as one HTML file")
+      ->check(output_file("--html"));
+  verb.add_option("--vary", a.vary,
+                  "with --html, of a plan: values to choose from on the page, such as devices=64,128 batch.seq=8192 "
+                  "mesh.tp=4,8 (may be repeated) [half and twice the devices, batch.sequences and batch.seq]")
+      ->allow_extra_args(false);
+  verb.add_option("--layouts", a.layouts,
+                  "with --html, of a plan: so many layouts of a search to choose from on the page [those next to "
+                  "the config's]")
+      ->check(CLI::Range(int64_t{0}, kMostGridLayouts));
+  verb.add_option("--trace", a.trace, "write the simulated step for Perfetto")->check(output_file("--trace"));
+  verb.add_option("--timeline", a.timeline, "draw the simulated step (SVG)")->check(output_file("--timeline"));
+  verb.add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)")
+      ->check(output_file("--memory-timeline"));
+  verb.add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)")
+      ->check(output_file("--mesh"));
+  verb.add_option("--straggler", a.straggler, "every device is this much slower than it should be")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  verb.add_option("--jitter", a.jitter, "spread of op times, as a share")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb.add_option("--imbalance", a.imbalance,
+                  "how tokens go to the ranks of experts: balanced, the busiest rank's ratio to the mean, or a run's "
+                  "metrics.jsonl");
+  verb.add_flag(
+      "--search", a.search,
+      "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured; with "
+      "--published: the fastest layout beside each run's own");
+  verb.add_option("--only", a.only,
+                  "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, "
+                  "microbatch, sequence_parallel, recompute (may be repeated)")
+      ->allow_extra_args(false);
+  verb.add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
+      ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb.add_option(
+      "--headroom", a.headroom,
+      "with --search: share of the device's memory that layouts leave free, such as 5% [as much as published "
+      "runs with the software took beyond their estimates; docs/planning.md]");
+  verb.add_option("--write", a.write,
+                  "with --search: write the config with the fastest layout to this TOML file; with --hold-out: the "
+                  "errors that intervals are learned from, as CSV")
+      ->check(output_file("--write"));
+  verb.add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
+  verb.add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")
+      ->check(CLI::Range(int64_t{1}, kMaxPositions));
+  verb.add_option("--context", a.context,
+                  "with --serve: positions kept for each sequence [4096, or what the model can see]")
+      ->check(CLI::Range(int64_t{1}, kMaxPositions));
+  CLI::Option* validate =
+      verb.add_option("--validate", a.validate,
+                      "predict measured runs and compare: those of a CSV file, or without one the published runs that "
+                      "come with the program")
+          ->expected(0, 1)
+          ->default_str(std::string(kPublishedRuns));
+  verb.add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")
+      ->needs(validate);
+  verb.add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")
+      ->needs(validate);
+  verb.add_flag("--memory", a.memory,
+                "with --hold-out: how far memory of other software is off, in place of step times");
+  verb.add_option("--published", a.published,
+                  "the runs that everybody knows (configs/published), or those whose names begin so: what was measured "
+                  "beside what we predict")
+      ->expected(0, 1)
+      ->default_str(std::string(kAllKnownRuns));
+  verb.add_option(
+      "--tokens", a.tokens,
+      "tokens to train on: days and cost, with --search of each layout; without a config, the size they suit");
+  verb.add_option("--compute", a.compute,
+                  "floating-point operations to spend: the best size and tokens by scaling laws");
+  verb.add_option("--params", a.params, "parameters: the tokens and loss that suit them");
+  verb.add_option("--inference-tokens", a.inference_tokens, "tokens to be served in the model's life");
+  verb.add_option("--fit", a.fit, "fit a scaling law to your own runs (CSV: params, tokens, loss)");
+}
 
-ExitCode plan_verb(const PlanArguments& a) {
+ExitCode run_plan(const PlanArguments& options, VerbContext& context) {
+  PlanArguments a = options;
+  a.given = given_options(*context.verb, plan_options());
+  a.command = context.command;
   PlanMode mode = plan_mode(a.given);
   refuse_unused(plan_options(), static_cast<size_t>(mode), a.given);
   if (!a.validate.empty()) {
@@ -258,5 +350,35 @@ ExitCode plan_verb(const PlanArguments& a) {
   if (mode == PlanMode::serve) return serve(a, run, spec, place);
   return plan_config(a, run, spec, place);
 }
+
+constexpr ValueFormat kPlanValues[] = {
+    {"KEY=VALUES", "key=value,value, such as optimizer.lr=1e-3,3e-3", "--vary"},
+    {"LAYOUTS", "layouts", "--layouts"},
+    {"SHARE", "", "--jitter"},
+    {"FACTOR", "", "--straggler"},
+    {"FILE", "the name of a file to write", "--trace --memory-timeline --mesh"},
+    {"POSITIONS", "positions", "--prompt"},
+    {"FILE", "a CSV file", "--validate"},
+    {"SHARE", "a share, such as 5% or 0.05", "--headroom"},
+    {"NAME", "the name of a published run (sextant plan --published lists them)", "--published"},
+    {"TOKENS", "a number of tokens, such as 300M or 1.4T", "--inference-tokens"},
+    {"FLOPS", "a number of floating-point operations, such as 1e21", "--compute"},
+    {"PARAMETERS", "a number of parameters, such as 1B", "--params"},
+};
+
+}  // namespace
+
+const VerbDef plan_verb{
+    .words = "plan",
+    .summary = "Memory, time and cost of a run before it starts",
+    .details = "Also the best layout, and scaling laws",
+    .examples =
+        "sextant plan configs/demo.toml batch.seq=256\n"
+        "sextant plan configs/demo.toml --machine h200 --html plan.html\n"
+        "sextant plan configs/tiny-llama.toml --machine h100-sxm --search --devices 4 --write best.toml\n"
+        "sextant plan --params 1B",
+    .values = kPlanValues,
+    .declare = declare_verb<add_plan_options, run_plan>,
+};
 
 }  // namespace sextant

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "app/verbs.h"
+#include "app/plan_arguments.h"
 #include "config/run_config.h"
 #include "cost/machine.h"
 #include "cost/software_profile.h"

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "app/page_origin.h"
-#include "app/verbs.h"
+#include "app/plan_arguments.h"
 #include "base/files.h"
 #include "validate/calibrate.h"
 #include "validate/layout_choice_validation.h"

@@ -1,0 +1,16 @@
+#include "app/common_options.h"
+
+namespace sextant {
+
+void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides) {
+  verb.add_option("config", config, "the run's TOML file (docs/config.md lists every key)")->required();
+  verb.add_option("overrides", overrides, "key=value pairs that take the place of the file's, such as train.steps=50");
+}
+
+CLI::Option* add_device(CLI::App& verb, std::string& device, const std::string& about) {
+  return verb.add_option("--device", device, about)
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+}
+
+}  // namespace sextant

@@ -1,0 +1,19 @@
+// Options that several verbs take, in the same words.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+constexpr int64_t kMaxSteps = 1'000'000'000'000, kMaxPositions = int64_t{1} << 30;
+
+// The config, required, and key=value pairs for it.
+void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides);
+
+// auto, cpu or cuda.
+CLI::Option* add_device(CLI::App& verb, std::string& device, const std::string& about);
+
+}  // namespace sextant
