@@ -1,5 +1,7 @@
 #include "app/common_options.h"
 
+#include "laws/quantity.h"
+
 namespace sextant {
 
 void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides) {
@@ -11,6 +13,10 @@ CLI::Option* add_device(CLI::App& verb, std::string& device, const std::string& 
   return verb.add_option("--device", device, about)
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
+}
+
+std::optional<double> given_quantity(const std::string& text, const char* option) {
+  return text.empty() ? std::nullopt : std::optional(parse_quantity(text, option));
 }
 
 }  // namespace sextant

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,8 @@ void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& o
 
 // auto, cpu or cuda.
 CLI::Option* add_device(CLI::App& verb, std::string& device, const std::string& about);
+
+// "14.8T" as a number; nothing where the option was not given.
+std::optional<double> given_quantity(const std::string& text, const char* option);
 
 }  // namespace sextant

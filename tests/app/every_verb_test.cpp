@@ -74,6 +74,7 @@ class EveryVerbOutput : public testing::Test {
         {"data trace", fmt::format("data trace {} --step 1", run)},
         {"data order", fmt::format("data order {} --samples 3 {}", tiny, data)},
         {"plan", fmt::format("plan {} --machine h100-sxm --search --devices 2 --only tp=1", tiny)},
+        {"laws", "laws --params 1B"},
         {"ask largest", "ask largest --machine v100-sxm2 --devices 1 batch.seq=512 --only recompute=full" + small},
         {"ask devices", "ask devices gpt2 --machine h200 --tokens 10B --days 30 --only tp=1" + small},
         {"ask what-if",
