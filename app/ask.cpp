@@ -8,9 +8,11 @@
 #include "answers/loss_cost.h"
 #include "answers/network_effects.h"
 #include "answers/what_if.h"
+#include "app/common_options.h"
 #include "app/json_output.h"
 #include "app/output_file.h"
 #include "app/page_origin.h"
+#include "app/planned_target.h"
 #include "app/verb.h"
 #include "app/verbosity_options.h"
 #include "base/error.h"
@@ -29,8 +31,7 @@ namespace {
 
 // Where it would run, and how the answer is told.
 struct AskPlaceOptions {
-  std::string machine;
-  std::string profile;            // empty: ours
+  TargetOptions target;
   std::vector<std::string> only;  // limits of layouts: "zero=0,1"
   double price = 0;               // dollars for a device-hour; 0: as the machine's file says
   bool json = false;
@@ -88,17 +89,14 @@ void add_asked_model(CLI::App& verb, std::string& model, std::vector<std::string
 }
 
 void add_asked_machine(CLI::App& verb, AskPlaceOptions& place) {
-  verb.add_option("--machine", place.machine, "what it runs on: a name of machines/ or a TOML file")->required();
-  verb.add_option("--software", place.profile,
-                  "whose software runs it, a name of machines/software.toml [sextant's own]");
+  add_target_options(verb, place.target)->required();
   verb.add_flag("--json", place.json, "print JSON");
   add_quiet(verb, place.verbosity, "no progress on standard error");
 }
 
 void add_asked_place(CLI::App& verb, AskPlaceOptions& place) {
   add_asked_machine(verb, place);
-  verb.add_option("--only", place.only, "limits layouts, such as zero=0,1 tp=4,8, as of plan (may be repeated)")
-      ->allow_extra_args(false);
+  add_only(verb, place.only);
   verb.add_option("--price", place.price, "dollars for an hour of one device [as the machine's file says]")
       ->check(CLI::Range(1e-6, 1e6));
 }
@@ -158,10 +156,11 @@ void add_ask_network_options(CLI::App& verb, AskNetworkArguments& a) {
 }
 
 AskedPlace asked_place(const AskPlaceOptions& a, const IntervalModel& intervals) {
-  AskedPlace place{.machine = load_machine(a.machine),
-                   .profile = a.profile.empty() ? own_profile() : profile_named(load_profiles(), a.profile),
-                   .limits = LayoutLimits(a.only, "--only"),
-                   .intervals = &intervals};
+  AskedPlace place{
+      .machine = load_machine(a.target.machine),
+      .profile = a.target.software.empty() ? own_profile() : profile_named(load_profiles(), a.target.software),
+      .limits = LayoutLimits(a.only, "--only"),
+      .intervals = &intervals};
   if (a.price > 0) place.machine.price_per_hour = a.price;
   if (!a.json && a.verbosity != Verbosity::quiet)
     place.progress = [](std::string_view text) { fmt::print(stderr, "{}\n", printable(text)); };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 
@@ -19,6 +20,7 @@ constexpr size_t kLongestWordList = 40;  // a longer one is shown by its name al
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
+  std::ranges::sort(names);  // the set is ordered by addresses
   return names;
 }
 
@@ -91,7 +93,7 @@ class ProgramHelp : public HelpFormatter {
       group = name_of(verb.group);
       text += fmt::format("{:<9}{:<14}{}\n", begins ? group : "", verb.def.words, verb.def.summary);
     }
-    text += "\nsextant VERB --help shows the options of a verb; -h, --help; --version, with --json.\n";
+    text += "\nsextant VERB --help shows a verb's options; -h, --help; --version, --json\n";
     return text + app->get_footer() + "\n";
   }
 };

@@ -4,12 +4,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "app/help_formatter.h"
+#include "app/old_spellings.h"
 #include "app/option_rules.h"
 #include "app/output.h"
 #include "app/page_origin.h"
@@ -41,7 +45,9 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   bool asks_json = false;
   add_version(app, asks_json);
   ExitCode exit_code = ExitCode::finished;
-  VerbContext context{.processes = processes, .program = app, .command = command_text(argc, argv)};
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  refuse_old_spelling(words);
+  VerbContext context{.processes = processes, .program = app, .command = command_text(words)};
   declare_verbs(app, context, exit_code);
   add_verbosity_to_all(app);
   refuse_unknown_verb(app, argc, argv);

@@ -22,7 +22,7 @@ class Processes;
 enum class VerbGroup : uint8_t { start, train, plan, look, measure, operate };
 std::string_view name_of(VerbGroup group);
 
-// What a verb runs in, besides its own options.
+// Surroundings of a verb that runs, besides its own options.
 struct VerbContext {
   Processes& processes;
   const CLI::App& program;         // with all verbs, which `help`, `man` and `completions` describe

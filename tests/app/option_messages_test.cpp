@@ -55,7 +55,8 @@ TEST(OptionMessages, EveryOptionSaysInWordsWhatItTakes) {
       ++options;
       const std::string expected = option.at("expected"),
                         place = verb.at("verb").get<std::string>() + " " + long_name(option);
-      EXPECT_NE(expected, "a value") << place << " needs a row in the values of its VerbDef, or in app/option_values.cpp";
+      EXPECT_NE(expected, "a value") << place
+                                     << " needs a row in the values of its VerbDef, or in app/option_values.cpp";
       EXPECT_FALSE(expected.empty()) << place;
       if (!option.at("positional").get<bool>()) {
         EXPECT_NE(expected, option.at("about").get<std::string>()) << place;
