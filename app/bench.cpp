@@ -13,6 +13,7 @@
 #include "app/bench_save.h"
 #include "app/device.h"
 #include "app/json_output.h"
+#include "app/verb.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
@@ -266,7 +267,7 @@ BenchReport read_report(const std::string& file) {
 
 }  // namespace
 
-void bench_gemm_verb(const BenchGemmArguments& a) {
+void run_bench_gemm(const BenchGemmArguments& a) {
   GemmShapes shapes = shapes_of(a);
   ShapeSpace space{a.step, a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096};
   if (a.mamf && space.most < space.step)
@@ -308,7 +309,7 @@ void bench_host_of_gpu(Session& session, const BenchOptions& options, int64_t by
 
 }  // namespace
 
-void bench_memory_verb(const BenchMemoryArguments& a) {
+void run_bench_memory(const BenchMemoryArguments& a) {
   Session session(a.options);
   std::vector<int64_t> sizes;
   for (double mb : a.megabytes) sizes.push_back(static_cast<int64_t>(mb * (1 << 20)));
@@ -324,7 +325,7 @@ void bench_memory_verb(const BenchMemoryArguments& a) {
   session.finish();
 }
 
-void bench_attention_verb(const BenchAttentionArguments& a) {
+void run_bench_attention(const BenchAttentionArguments& a) {
   Session session(a.options);
   bool cuda = on_cuda(a.options);
   auto or_else = [](const std::vector<int64_t>& given, std::vector<int64_t> usual) {
@@ -379,7 +380,7 @@ void bench_ops_of_config(const BenchOpsArguments& a) {
 
 }  // namespace
 
-void bench_ops_verb(const BenchOpsArguments& a) {
+void run_bench_ops(const BenchOpsArguments& a) {
   if (!a.config.empty()) return bench_ops_of_config(a);
   std::span<const OpDef* const> ops = all_ops();
   if (std::none_of(ops.begin(), ops.end(), [&](const OpDef* op) { return op->name.find(a.only) != op->name.npos; }))
@@ -393,7 +394,7 @@ void bench_ops_verb(const BenchOpsArguments& a) {
   session.finish();
 }
 
-void bench_sizing_verb(const BenchSizingArguments& a) {
+void run_bench_sizing(const BenchSizingArguments& a) {
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
   constexpr std::string_view kSizes[] = {"hidden", "heads", "ffn", "vocab", "seq", "batch"};
@@ -489,7 +490,7 @@ void bench_gpu(const BenchMachineArguments& a) {
 
 }  // namespace
 
-void bench_machine_verb(const BenchMachineArguments& given) {
+void run_bench_machine(const BenchMachineArguments& given, VerbContext& context) {
   BenchMachineArguments a = given;
   if (a.options.save == kThisMachine) {
     a.options.save = file_of_this_machine();
@@ -499,7 +500,7 @@ void bench_machine_verb(const BenchMachineArguments& given) {
     if (a.ranks > 0) refuse_on_device("--ranks", "a GPU is measured by one rank", "--device cpu");
     return bench_gpu(a);
   }
-  if (a.seconds_given)
+  if (context.is_given("--seconds"))
     refuse_on_device("--seconds", "the models that a CPU is measured with set their own times", "--device cuda");
   require_writable(a.options.save);
   BenchOptions options = a.options;
@@ -528,12 +529,12 @@ void bench_machine_verb(const BenchMachineArguments& given) {
   write_machine(a.options.save, machine);
 }
 
-void bench_compare_verb(const BenchCompareArguments& a) {
+void run_bench_compare(const BenchCompareArguments& a) {
   Comparison comparison = compare_reports(read_report(a.before), read_report(a.after));
   fmt::print("{}", a.json ? comparison_json(comparison) : comparison_text(comparison));
 }
 
-void bench_report_verb(const BenchReportArguments& a) {
+void run_bench_report(const BenchReportArguments& a) {
   write_file_atomically(a.html, report_html(read_report(a.file), "What this machine reaches"));
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   json["file"] = a.html;

@@ -8,11 +8,9 @@
 
 #include "base/verbosity.h"
 
-namespace CLI {
-class App;
-}
-
 namespace sextant {
+
+struct VerbContext;
 
 // Options that all benchmarks accept.
 struct BenchOptions {
@@ -38,20 +36,20 @@ struct BenchGemmArguments {
   bool mamf = false;
   int64_t step = 1024, most = 0;  // of --mamf; 0: as far as is worth it on the device
 };
-void bench_gemm_verb(const BenchGemmArguments& arguments);
+void run_bench_gemm(const BenchGemmArguments& arguments);
 
 struct BenchMemoryArguments {
   BenchOptions options;
   std::vector<double> megabytes;
 };
-void bench_memory_verb(const BenchMemoryArguments& arguments);
+void run_bench_memory(const BenchMemoryArguments& arguments);
 
 struct BenchAttentionArguments {
   BenchOptions options;
   std::vector<int64_t> lengths, heads, head_dims;
   int64_t tokens = 0;  // in the batch; 0: by the device
 };
-void bench_attention_verb(const BenchAttentionArguments& arguments);
+void run_bench_attention(const BenchAttentionArguments& arguments);
 
 struct BenchOpsArguments {
   BenchOptions options;
@@ -59,7 +57,7 @@ struct BenchOpsArguments {
   std::string config;
   std::vector<std::string> overrides;
 };
-void bench_ops_verb(const BenchOpsArguments& arguments);
+void run_bench_ops(const BenchOpsArguments& arguments);
 
 struct BenchSizingArguments {
   BenchOptions options;
@@ -67,40 +65,26 @@ struct BenchSizingArguments {
   std::vector<std::string> overrides;
   std::vector<std::string> vary;  // "vocab", or "vocab=50257,50304"
 };
-void bench_sizing_verb(const BenchSizingArguments& arguments);
+void run_bench_sizing(const BenchSizingArguments& arguments);
 
 struct BenchMachineArguments {
   BenchOptions options;
   int64_t ranks = 0;  // that share the processor; 0: as many as fit
   std::string name;
-  bool seconds_given = false;
 };
-void bench_machine_verb(const BenchMachineArguments& arguments);
+void run_bench_machine(const BenchMachineArguments& arguments, VerbContext& context);
 
 struct BenchCompareArguments {
   std::string before, after;
   bool json = false;
 };
-void bench_compare_verb(const BenchCompareArguments& arguments);
+void run_bench_compare(const BenchCompareArguments& arguments);
 
 struct BenchReportArguments {
   std::string file, html;
   bool json = false;
   Verbosity verbosity = Verbosity::usual;
 };
-void bench_report_verb(const BenchReportArguments& arguments);
-
-struct BenchArguments {
-  BenchGemmArguments gemm;
-  BenchMemoryArguments memory;
-  BenchAttentionArguments attention;
-  BenchOpsArguments ops;
-  BenchSizingArguments sizing;
-  BenchMachineArguments machine;
-  BenchCompareArguments compare;
-  BenchReportArguments report;
-};
-
-void add_bench(CLI::App& app, BenchArguments& arguments);
+void run_bench_report(const BenchReportArguments& arguments);
 
 }  // namespace sextant

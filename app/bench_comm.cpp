@@ -6,9 +6,12 @@
 
 #include "app/bench_save.h"
 #include "app/device.h"
+#include "app/processes.h"
 #include "app/rank_bench.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
+#include "base/verbosity.h"
 #include "bench/comm/comm.h"
 #include "bench/comm/comm_device_call.h"
 #include "bench/environment.h"
@@ -25,6 +28,19 @@
 namespace sextant {
 
 namespace {
+
+struct BenchCommArguments {
+  std::string config;  // whose mesh gives the groups; empty: all ranks
+  std::vector<std::string> overrides;
+  int64_t ranks = 0;  // threads, where neither a config nor a launcher says how many; 0: two
+  int64_t smallest = 1 << 10, largest = 1 << 24, step = 4;  // bytes
+  int64_t calls = 20;
+  std::vector<std::string> ops;  // empty: all
+  std::string device = "auto";   // cpu: messages between processors; cuda: NCCL
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+  std::string save;  // a machine's file to write the figures into
+};
 
 std::vector<Collective> ops_named(const std::vector<std::string>& names) {
   std::vector<Collective> ops;
@@ -84,10 +100,36 @@ Machine machine_for(const std::string& file, const std::optional<std::string>& g
   return machine;
 }
 
-}  // namespace
+void add_bench_comm_options(CLI::App& verb, BenchCommArguments& a) {
+  CLI::Option* config = verb.add_option("--config", a.config, "measure the groups of this config's mesh");
+  verb.add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
+  verb.add_option("--ranks", a.ranks, "threads, without a config or launcher [2]")
+      ->check(CLI::Range(2, 1024))
+      ->excludes(config);
+  verb.add_option("--min", a.smallest, "bytes of the smallest")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  verb.add_option("--max", a.largest, "bytes of the largest")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  verb.add_option("--step", a.step, "each size is so many times the one before")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  verb.add_option("--calls", a.calls, "of each, timed")->check(CLI::Range(1, 100000))->capture_default_str();
+  verb.add_option(
+      "--op", a.ops,
+      "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
+  verb.add_option("--device", a.device, "cpu: messages between processors, cuda: NCCL")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(verb, a.verbosity, "no progress on standard error");
+  verb.add_option("--save", a.save,
+                  "write links and message times into this machine's file (NAME.toml), for plan --machine");
+}
 
-void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
-  RankBench bench(processes, a.verbosity);
+void run_bench_comm(const BenchCommArguments& a, VerbContext& context) {
+  RankBench bench(context.processes, a.verbosity);
   bench.refuse_ranks(a.ranks);
   int ranks = bench.ranks_or(!a.config.empty() ? mesh_of(a, 1).world_size()
                              : a.ranks > 0     ? static_cast<int>(a.ranks)
@@ -144,5 +186,23 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   merge_message_times(*saved, report);
   write_machine(a.save, *saved);
 }
+
+constexpr ValueFormat kBenchCommValues[] = {
+    {"FACTOR", "", "--step"},
+    {"BYTES", "bytes", "--min --max"},
+    {"CALLS", "calls", "--calls"},
+    {"COLLECTIVE", "the name of a collective, such as all_reduce", "--op"},
+};
+
+}  // namespace
+
+const VerbDef bench_comm_verb{
+    .words = "bench comm",
+    .summary = "Collectives and messages between ranks",
+    .details = "Ranks are threads, or processes under mpirun and srun",
+    .examples = "sextant bench comm --ranks 2 --max 65536 --calls 5",
+    .values = kBenchCommValues,
+    .declare = declare_verb<add_bench_comm_options, run_bench_comm>,
+};
 
 }  // namespace sextant

@@ -5,9 +5,12 @@
 #include <optional>
 
 #include "app/bench_save.h"
+#include "app/processes.h"
 #include "app/rank_bench.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
+#include "base/verbosity.h"
 #include "bench/environment.h"
 #include "bench/save.h"
 #include "bench/storage.h"
@@ -17,8 +20,35 @@ namespace sextant {
 
 namespace fs = std::filesystem;
 
-void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
-  RankBench bench(processes, a.verbosity);
+namespace {
+
+struct BenchStorageArguments {
+  std::string directory;
+  double gigabytes = 1;
+  double interval_minutes = 30;
+  int64_t ranks = 0;  // threads, where no launcher says how many; 0: one
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+  std::string save;  // a machine's file to write the figures into
+};
+
+void add_bench_storage_options(CLI::App& verb, BenchStorageArguments& a) {
+  verb.add_option("directory", a.directory, "on the storage to be measured")->required();
+  verb.add_option("--gb", a.gigabytes, "of the checkpoint, all ranks together")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  verb.add_option("--interval", a.interval_minutes, "minutes between checkpoints")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  verb.add_option("--ranks", a.ranks, "threads, without a launcher [1]")->check(CLI::Range(1, 1024));
+  verb.add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(verb, a.verbosity, "no progress on standard error");
+  verb.add_option("--save", a.save,
+                  "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
+}
+
+void run_bench_storage(const BenchStorageArguments& a, VerbContext& context) {
+  RankBench bench(context.processes, a.verbosity);
   bench.refuse_ranks(a.ranks);
   if (!fs::is_directory(a.directory))
     throw UserError({.place = a.directory,
@@ -56,5 +86,21 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   merge_storage(*saved, report);
   write_machine(a.save, *saved);
 }
+
+constexpr ValueFormat kBenchStorageValues[] = {
+    {"MINUTES", "minutes", "--interval"},
+    {"GB", "gigabytes", "--gb"},
+};
+
+}  // namespace
+
+const VerbDef bench_storage_verb{
+    .words = "bench storage",
+    .summary = "Checkpoints, random tokens and small files on storage",
+    .details = "It measures what training does to a file system",
+    .examples = "sextant bench storage . --gb 0.01",
+    .values = kBenchStorageValues,
+    .declare = declare_verb<add_bench_storage_options, run_bench_storage>,
+};
 
 }  // namespace sextant

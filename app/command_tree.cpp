@@ -5,8 +5,8 @@
 #include <array>
 #include <string_view>
 
-#include "app/examples.h"
 #include "app/option_values.h"
+#include "app/verb.h"
 
 namespace sextant {
 

@@ -3,12 +3,15 @@
 #include <nlohmann/json.hpp>
 
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/output_file.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "base/verbosity.h"
 #include "config/load.h"
 #include "data/text_source.h"
 #include "data/tokenize.h"
@@ -24,6 +27,37 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct OrderArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  int64_t samples = 0;
+  bool json = false;  // which it always is
+  Verbosity verbosity = Verbosity::usual;
+};
+
+struct TrainTokenizerArguments {
+  std::vector<std::string> inputs;
+  std::string output = "tokenizer.json";
+  int64_t vocab = 4096;
+  std::string pattern = "gpt2";  // or llama3
+  std::string text_key = "text";
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
+
+struct TokenizeArguments {
+  std::vector<std::string> inputs;
+  std::string tokenizer;
+  std::string output;
+  std::string format = "flat";  // or megatron
+  std::string text_key = "text";
+  std::string on_error = "stop";  // or skip
+  int64_t end_of_text = -1;       // -1 = the tokenizer's
+  int64_t threads = 0;
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
+
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
@@ -33,9 +67,25 @@ void report_hidden_files(const std::vector<std::string>& inputs, Verbosity verbo
   if (!hidden.empty() && verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(hidden));
 }
 
-}  // namespace
+void add_data_tokenize_options(CLI::App& verb, TokenizeArguments& a) {
+  verb.add_option("inputs", a.inputs, "files or folders")->required();
+  verb.add_option("--tokenizer", a.tokenizer, "tokenizer.json")->required();
+  verb.add_option("--out", a.output, "file to write, such as train.bin")->required()->check(output_file("--out"));
+  verb.add_option("--format", a.format, "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")
+      ->check(CLI::IsMember({"flat", "megatron"}))
+      ->capture_default_str();
+  verb.add_option("--text-key", a.text_key, "the JSON key or column of the text")->capture_default_str();
+  verb.add_option("--on-error", a.on_error, "at a document that cannot be read: stop, or skip and count it")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
+  verb.add_option("--end-of-text", a.end_of_text,
+                  "id to write behind each document instead of the tokenizer's end token");
+  verb.add_option("--threads", a.threads, "0 = one per core")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON: documents, tokens, bytes of text, what was skipped");
+  add_quiet(verb, a.verbosity, "print nothing: the file is the result");
+}
 
-void tokenize_verb(const TokenizeArguments& a) {
+void run_data_tokenize(const TokenizeArguments& a) {
   if (a.threads < 0 || a.threads > kMaxThreads)
     throw UserError({.place = "--threads",
                      .got = std::to_string(a.threads),
@@ -76,7 +126,19 @@ void tokenize_verb(const TokenizeArguments& a) {
              human_count(done.tokens), human(Bytes{done.text_bytes}));
 }
 
-void train_tokenizer_verb(const TrainTokenizerArguments& a) {
+void add_data_train_tokenizer_options(CLI::App& verb, TrainTokenizerArguments& a) {
+  verb.add_option("inputs", a.inputs, "files or folders, or \"stories\"")->required();
+  verb.add_option("--out", a.output, "file to write")->capture_default_str()->check(output_file("--out"));
+  verb.add_option("--vocab", a.vocab, "how many tokens")->capture_default_str();
+  verb.add_option("--pattern", a.pattern, "how text is split: gpt2 or llama3")
+      ->check(CLI::IsMember({"gpt2", "llama3"}))
+      ->capture_default_str();
+  verb.add_option("--text-key", a.text_key, "the JSON key or column of the text")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON: the file and how many tokens it has");
+  add_quiet(verb, a.verbosity, "print nothing: the file is the result");
+}
+
+void run_data_train_tokenizer(const TrainTokenizerArguments& a) {
   if (a.vocab < 257 || a.vocab > (int64_t{1} << 24))
     throw UserError({.place = "--vocab",
                      .got = std::to_string(a.vocab),
@@ -99,8 +161,16 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
   fmt::print("{}: {} tokens\n", printable(a.output), human_count(tokenizer.vocab_size()));
 }
 
+void add_data_order_options(CLI::App& verb, OrderArguments& a) {
+  verb.add_option("config", a.config, "config file")->required();
+  verb.add_option("overrides", a.overrides, "key=value");
+  verb.add_option("--samples", a.samples, "how many")->required();
+  verb.add_flag("--json", a.json, "print JSON, as it always does");
+  add_quiet(verb, a.verbosity, "no remarks on standard error when data is read");
+}
+
 // Sample s of a source begins at its token s × batch.seq.
-void order_verb(const OrderArguments& a) {
+void run_data_order(const OrderArguments& a) {
   constexpr int64_t kMost = 1'000'000'000;
   if (a.samples < 0 || a.samples > kMost)
     throw UserError({.place = "--samples",
@@ -123,5 +193,57 @@ void order_verb(const OrderArguments& a) {
   }
   fmt::print("{}]\n", text);
 }
+
+constexpr ValueFormat kDataTokenizeValues[] = {
+    {"FILE", "the name of a file to write", "--out"},
+    {"ID", "", "--end-of-text"},
+};
+
+constexpr ValueFormat kDataTrainTokenizerValues[] = {
+    {"FILE", "the name of a file to write", "--out"},
+    {"TOKENS", "tokens", "--vocab"},
+};
+
+constexpr ValueFormat kDataOrderValues[] = {
+    {"SAMPLES", "samples", "--samples"},
+};
+
+}  // namespace
+
+const VerbDef data_verb{
+    .words = "data",
+    .summary = "Tokenize text, train a tokenizer, look into data files",
+    .details = "",
+    .examples = "sextant data train-tokenizer my.txt --vocab 512 --out tokenizer.json",
+    .values = {},
+    .declare = nullptr,
+};
+
+const VerbDef data_tokenize_verb{
+    .words = "data tokenize",
+    .summary = "Text, JSON, CSV, Parquet or Arrow files to a token file",
+    .details = "",
+    .examples = "sextant data tokenize my.txt --tokenizer tokenizer.json --out my.bin",
+    .values = kDataTokenizeValues,
+    .declare = declare_verb<add_data_tokenize_options, run_data_tokenize>,
+};
+
+const VerbDef data_train_tokenizer_verb{
+    .words = "data train-tokenizer",
+    .summary = "Train a byte-level BPE tokenizer from text",
+    .details = "",
+    .examples = "sextant data train-tokenizer stories --vocab 1024 --out stories.json",
+    .values = kDataTrainTokenizerValues,
+    .declare = declare_verb<add_data_train_tokenizer_options, run_data_train_tokenizer>,
+};
+
+const VerbDef data_order_verb{
+    .words = "data order",
+    .summary = "Samples that a run reads, in order, as JSON",
+    .details = "These are [source, sample] pairs",
+    .examples = "sextant data order configs/tiny-llama.toml --samples 8",
+    .values = kDataOrderValues,
+    .declare = declare_verb<add_data_order_options, run_data_order>,
+};
 
 }  // namespace sextant

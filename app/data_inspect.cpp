@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/verb.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/units.h"
@@ -17,6 +17,13 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 namespace {
+
+struct InspectArguments {
+  std::string path;
+  std::string tokenizer;  // to show the first tokens as text
+  std::string text_key = "text";
+  bool json = false;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -89,9 +96,14 @@ void inspect_cache(const InspectArguments& a) {
   if (a.json) print_json(json);
 }
 
-}  // namespace
+void add_data_inspect_options(CLI::App& verb, InspectArguments& a) {
+  verb.add_option("path", a.path, "file or folder")->required();
+  verb.add_option("--tokenizer", a.tokenizer, "tokenizer.json, to show the first tokens as text");
+  verb.add_option("--text-key", a.text_key, "the JSON key or column of the text")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON");
+}
 
-void inspect_verb(const InspectArguments& a) {
+void run_data_inspect(const InspectArguments& a) {
   if (is_token_cache(a.path)) return inspect_cache(a);
   InspectOptions options{.text = {.text_key = a.text_key}};
   std::optional<Tokenizer> tokenizer;
@@ -107,5 +119,20 @@ void inspect_verb(const InspectArguments& a) {
   print_facts(facts);
   fmt::print("begins      {}\n", printable(beginning(facts, known)));
 }
+
+constexpr ValueFormat kDataInspectValues[] = {
+    {"PATH", "a file or a folder", "path"},
+};
+
+}  // namespace
+
+const VerbDef data_inspect_verb{
+    .words = "data inspect",
+    .summary = "Contents of a text file, token file, folder or cache",
+    .details = "",
+    .examples = "sextant data inspect my.bin --tokenizer tokenizer.json",
+    .values = kDataInspectValues,
+    .declare = declare_verb<add_data_inspect_options, run_data_inspect>,
+};
 
 }  // namespace sextant

@@ -3,11 +3,13 @@
 
 #include "app/document_text.h"
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "base/verbosity.h"
 #include "run/resolve_spec.h"
 #include "train/data/step_trace.h"
 #include "train/save/run_history.h"
@@ -15,6 +17,13 @@
 namespace sextant {
 
 namespace {
+
+struct TraceArguments {
+  std::string run;  // its --out directory
+  int64_t step = 0;
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
 
 nlohmann::ordered_json trace_json(const TracedSample& sample) {
   nlohmann::ordered_json json{{"sample", sample.sample}, {"file", sample.file}, {"epoch", sample.epoch}};
@@ -35,9 +44,14 @@ void print_trace(const TracedSample& sample) {
   for (const TracedPiece& piece : sample.pieces) fmt::print("  {}\n", piece_text(piece));
 }
 
-}  // namespace
+void add_data_trace_options(CLI::App& verb, TraceArguments& a) {
+  verb.add_option("run", a.run, "the run's --out directory")->required();
+  verb.add_option("--step", a.step, "which step, from 1")->required();
+  verb.add_flag("--json", a.json, "print JSON");
+  add_quiet(verb, a.verbosity, "no remarks on standard error when data is read");
+}
 
-void trace_verb(const TraceArguments& a) {
+void run_data_trace(const TraceArguments& a) {
   StepOfRun step = find_step(a.run, a.step);
   ThreadTeam team(static_cast<int>(step.run.train.threads));
   Dataset dataset = open_dataset(step.run, resolve_spec(step.run), team, [&](std::string_view line) {
@@ -54,5 +68,20 @@ void trace_verb(const TraceArguments& a) {
              step.first_sample + count - 1);
   for (const TracedSample& sample : samples) print_trace(sample);
 }
+
+constexpr ValueFormat kDataTraceValues[] = {
+    {"STEP", "", "--step"},
+};
+
+}  // namespace
+
+const VerbDef data_trace_verb{
+    .words = "data trace",
+    .summary = "Which documents a step of a run used",
+    .details = "",
+    .examples = "sextant data trace runs/longer --step 3",
+    .values = kDataTraceValues,
+    .declare = declare_verb<add_data_trace_options, run_data_trace>,
+};
 
 }  // namespace sextant

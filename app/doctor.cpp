@@ -5,9 +5,11 @@
 
 #include "app/device.h"
 #include "app/processes.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/text_style.h"
 #include "base/threads.h"
+#include "base/verbosity.h"
 #include "doctor/burn.h"
 #include "doctor/checks.h"
 #include "doctor/ranks.h"
@@ -21,6 +23,15 @@
 namespace sextant {
 
 namespace {
+
+struct DoctorArguments {
+  std::string directory = ".";  // where runs will write
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+  double burn = 0;  // seconds
+  uint64_t seed = 1;
+  std::string device = "auto";
+};
 
 constexpr std::chrono::seconds kPatience{60};
 
@@ -98,12 +109,23 @@ std::vector<Finding> findings_of_run(const std::string& directory) {
   return findings;
 }
 
-}  // namespace
+void add_doctor_options(CLI::App& verb, DoctorArguments& a) {
+  verb.add_option("directory", a.directory, "where runs will write")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON");
+  add_quiet(verb, a.verbosity, "no progress of --burn on standard error");
+  CLI::Option* burn =
+      verb.add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")
+          ->check(CLI::Range(0.0, 1e6));
+  verb.add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str()->needs(burn);
+  verb.add_option("--device", a.device, "where to compute")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+}
 
-ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
-  processes.join();
+ExitCode run_doctor(const DoctorArguments& a, VerbContext& context) {
+  context.processes.join();
   StopRequest stop;
-  Launch launch = processes.launch(kPatience, {});
+  Launch launch = context.processes.launch(kPatience, {});
   // Without a burn nothing is computed; a device that is not here is refused all the same.
   if (a.device == "cuda" && a.burn <= 0 && !launch.process) executor_for(a.device, 1);
   std::vector<Finding> findings;
@@ -121,5 +143,16 @@ ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
   ExitCode code = exit_code_of(findings);
   return code == ExitCode::finished && stop.asked() ? ExitCode::stopped : code;
 }
+
+}  // namespace
+
+const VerbDef doctor_verb{
+    .words = "doctor",
+    .summary = "Check that this machine is fit to train",
+    .details = "Under mpirun and srun it checks the machines of all ranks together",
+    .examples = "sextant doctor",
+    .values = {},
+    .declare = declare_verb<add_doctor_options, run_doctor>,
+};
 
 }  // namespace sextant

@@ -4,11 +4,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/common_options.h"
 #include "app/device.h"
-#include "app/verbs.h"
+#include "app/output_file.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/nearest.h"
+#include "base/verbosity.h"
 #include "config/load.h"
 #include "ir/parse.h"
 #include "ops/ops.h"
@@ -24,6 +28,18 @@
 namespace sextant {
 
 namespace {
+
+struct ExplainArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string after;         // empty: the list of passes and what each did; with a filter, the last pass
+  int64_t layer = -1;        // only ops of this layer; -1: all
+  std::string op;            // only ops of this name; empty: all
+  std::string timeline;      // an SVG file to draw the pipeline schedule into
+  std::string schedule_csv;  // a file to write it to as text
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
 
 size_t count_lines(std::string_view text, std::string_view start) {
   size_t count = text.starts_with(start) ? 1 : 0;
@@ -198,9 +214,21 @@ const PassInfo& pass_named(std::string_view name) {
   return *found;
 }
 
-}  // namespace
+void add_explain_options(CLI::App& verb, ExplainArguments& a) {
+  add_config(verb, a.config, a.overrides);
+  verb.add_option("--after", a.after, "print the program as it stands after this pass, each op with its values");
+  verb.add_option("--layer", a.layer, "only ops of this layer of the model, from 0 [of the program that runs]")
+      ->check(CLI::Range(int64_t{0}, kMaxPositions));
+  verb.add_option("--op", a.op, "only ops of this name, such as linear [of the program that runs]");
+  verb.add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when")
+      ->check(output_file("--timeline"));
+  verb.add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file")
+      ->check(output_file("--schedule-csv"));
+  verb.add_flag("--json", a.json, "print JSON");
+  add_quiet(verb, a.verbosity, "without the line about --after");
+}
 
-void explain_verb(const ExplainArguments& arguments) {
+void run_explain(const ExplainArguments& arguments) {
   require_known_pass(arguments.after);
   require_known_op(arguments.op);
   RunConfig run = load_config(arguments.config, arguments.overrides);
@@ -229,5 +257,26 @@ void explain_verb(const ExplainArguments& arguments) {
   }
   view.finish();
 }
+
+constexpr ValueFormat kExplainValues[] = {
+    {"LAYER", "", "--layer"},
+    {"PASS", "the name of a pass", "--after"},
+    {"OP", "the name of an op, such as linear", "--op"},
+    {"FILE", "the name of a file to write", "--schedule-csv"},
+};
+
+}  // namespace
+
+const VerbDef explain_verb{
+    .words = "explain",
+    .summary = "Show how a config becomes the program that runs",
+    .details = "",
+    .examples =
+        "sextant explain configs/tiny-llama.toml\n"
+        "sextant explain configs/tiny-llama.toml mesh.tp=2 --after infer --layer 0\n"
+        "sextant explain configs/tiny-llama.toml --op attention",
+    .values = kExplainValues,
+    .declare = declare_verb<add_explain_options, run_explain>,
+};
 
 }  // namespace sextant

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/processes.h"
-#include "app/verbs.h"
+#include "app/train_arguments.h"
 #include "config/run_config.h"
 
 namespace sextant {

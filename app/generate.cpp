@@ -3,9 +3,11 @@
 
 #include "app/device.h"
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "base/verbosity.h"
 #include "ckpt/model_directory.h"
 #include "generate/generator.h"
 #include "stories/stories.h"
@@ -14,6 +16,24 @@
 namespace sextant {
 
 namespace {
+
+struct GenerateArguments {
+  std::string directory;
+  std::string prompt;
+  double temperature = 0.8;
+  int64_t top_k = 0;
+  double top_p = 1.0;
+  int64_t max_tokens = 256;
+  uint64_t seed = 1;
+  int64_t samples = 1;
+  int64_t context = 0;
+  int64_t threads = 0;
+  std::vector<std::string> stop;
+  int64_t check_stories = 0;  // sentences to write and check against the stories' grammar
+  std::string device = "auto";
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
+};
 
 void require(bool holds, std::string_view option, std::string got, std::string_view expected) {
   if (!holds) throw UserError({.place = std::string(option), .got = std::move(got), .expected = std::string(expected)});
@@ -32,7 +52,7 @@ void check_arguments(const GenerateArguments& a) {
           fmt::format("an integer from 0 to {}", kMaxThreads));
 }
 
-GenerateOptions options_of(const GenerateArguments& a, const Tokenizer& tokenizer) {
+GenerateOptions sampling_options(const GenerateArguments& a, const Tokenizer& tokenizer) {
   GenerateOptions options{.sampling = {a.temperature, a.top_k, a.top_p}, .max_tokens = a.max_tokens, .seed = a.seed};
   for (const std::string& token : a.stop) {
     auto id = tokenizer.token_id(token);
@@ -113,13 +133,37 @@ void check_stories_of(Generator& generator, const GenerateArguments& a, Generate
   print_some_failures(text);
 }
 
-}  // namespace
+void add_generate_options(CLI::App& verb, GenerateArguments& a) {
+  verb.add_option("directory", a.directory, "a run's --out, one of its checkpoints, or a Hugging Face model")
+      ->required();
+  verb.add_option("--prompt", a.prompt, "text to go on from");
+  verb.add_option("--temperature", a.temperature,
+                  "0 = always the likeliest token, whatever --top-k, --top-p and --seed say")
+      ->capture_default_str();
+  verb.add_option("--top-k", a.top_k, "choose among the k likeliest; 0 = all")->capture_default_str();
+  verb.add_option("--top-p", a.top_p, "choose among the likeliest that hold this probability")->capture_default_str();
+  verb.add_option("--max-tokens", a.max_tokens, "stop after this many")->capture_default_str();
+  verb.add_option("--seed", a.seed, "the same seed writes the same text")->capture_default_str();
+  CLI::Option* samples = verb.add_option("--samples", a.samples, "how many texts")->capture_default_str();
+  verb.add_option("--stop", a.stop, "token that ends the text (may be repeated)");
+  verb.add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
+  verb.add_option("--device", a.device, "where to compute; auto: on a GPU if there is one")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  verb.add_option("--threads", a.threads, "of the CPU; 0 = one per core")->capture_default_str();
+  verb.add_option("--check-stories", a.check_stories,
+                  "write this many sentences and check them against the built-in stories' grammar")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->excludes(samples);
+  verb.add_flag("--json", a.json, "print JSON once all is written: texts, and why each ended");
+  add_quiet(verb, a.verbosity, "do not say why the text ended");
+}
 
-void generate_verb(const GenerateArguments& arguments) {
+void run_generate(const GenerateArguments& arguments) {
   check_arguments(arguments);
   std::unique_ptr<Executor> executor = executor_for(arguments.device, static_cast<int>(arguments.threads));
   Generator generator(find_model_directory(arguments.directory), *executor, arguments.context);
-  GenerateOptions options = options_of(arguments, generator.tokenizer());
+  GenerateOptions options = sampling_options(arguments, generator.tokenizer());
   if (arguments.check_stories > 0) return check_stories_of(generator, arguments, options);
   auto samples = nlohmann::ordered_json::array();
   for (int64_t sample = 0; sample < arguments.samples; ++sample) {
@@ -133,5 +177,26 @@ void generate_verb(const GenerateArguments& arguments) {
   }
   if (arguments.json) print_json({{"samples", std::move(samples)}});
 }
+
+constexpr ValueFormat kGenerateValues[] = {
+    {"MODEL", "the --out directory of a run, a checkpoint or a Hugging Face directory", "directory"},
+    {"SHARE", "", "--top-p"},
+    {"TOKENS", "tokens", "--max-tokens"},
+    {"TEXTS", "texts", "--samples"},
+    {"SENTENCES", "sentences", "--check-stories"},
+    {"TEXT", "a text", "--prompt"},
+    {"TOKEN", "a token of the tokenizer", "--stop"},
+};
+
+}  // namespace
+
+const VerbDef generate_verb{
+    .words = "generate",
+    .summary = "Write text with a trained model",
+    .details = "It may be a run, a checkpoint or any Hugging Face directory",
+    .examples = "sextant generate runs/tiny-llama --prompt 'One day' --max-tokens 40",
+    .values = kGenerateValues,
+    .declare = declare_verb<add_generate_options, run_generate>,
+};
 
 }  // namespace sextant

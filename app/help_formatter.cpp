@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 
 #include "app/option_values.h"
+#include "app/verb.h"
 
 namespace sextant {
 
@@ -18,6 +20,7 @@ constexpr size_t kLongestWordList = 40;  // a longer one is shown by its name al
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
+  std::ranges::sort(names);  // the set is ordered by addresses
   return names;
 }
 
@@ -76,8 +79,30 @@ class HelpFormatter : public CLI::Formatter {
   std::string verb_words_;
 };
 
+// The program's own page: the verbs in their groups, one line each, on one screen of a terminal.
+class ProgramHelp : public HelpFormatter {
+ public:
+  ProgramHelp() : HelpFormatter("") {}
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    if (app->get_parent()) return HelpFormatter::make_help(app, std::move(name), mode);
+    std::string text = app->get_description() + "\n\n", group;
+    for (const ListedVerb& verb : all_verbs()) {
+      if (verb.def.words.find(' ') != std::string_view::npos) continue;
+      bool begins = group != name_of(verb.group);
+      group = name_of(verb.group);
+      text += fmt::format("{:<9}{:<14}{}\n", begins ? group : "", verb.def.words, verb.def.summary);
+    }
+    text += "\nsextant VERB --help shows a verb's options; -h, --help; --version, --json\n";
+    return text + app->get_footer() + "\n";
+  }
+};
+
 void format_below(CLI::App& app, const std::string& words) {
-  app.formatter(std::make_shared<HelpFormatter>(words));
+  if (words.empty())
+    app.formatter(std::make_shared<ProgramHelp>());
+  else
+    app.formatter(std::make_shared<HelpFormatter>(words));
   for (CLI::App* verb : app.get_subcommands(nullptr))
     format_below(*verb, words.empty() ? verb->get_name() : words + " " + verb->get_name());
 }

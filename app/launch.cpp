@@ -1,12 +1,13 @@
-#include "app/launch.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "app/common_options.h"
+#include "app/given_options.h"
 #include "app/json_output.h"
 #include "app/launch_options.h"
+#include "app/verb.h"
 #include "base/error.h"
 #include "config/load.h"
 #include "config/mesh_axes.h"
@@ -15,6 +16,29 @@
 namespace sextant {
 
 namespace {
+
+struct LaunchArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool slurm = false, mpi = false, kubernetes = false;
+  bool without_ssh = false;
+  std::string binary = "sextant";
+  std::string container;
+  std::string runtime;  // of the container; empty: the launcher's usual one
+  std::string hosts;    // mpirun's hostfile
+  std::string time;
+  std::string memory;             // of each node
+  std::string srun_mpi = "pmix";  // srun's plugin
+  bool preflight = false;
+  std::string partition, account, qos, constraint, output;  // Slurm's
+  bool exclusive = false, requeue = false;
+  std::string name_space, volume, service_account, pull_policy;  // Kubernetes'
+  std::vector<std::string> node_selector;
+  int64_t ranks_per_node = 8;
+  int64_t cpus_per_rank = 0;  // 0: not given
+  int64_t gpus_per_rank = 0;
+  bool json = false;
+};
 
 Launcher launcher_of(LaunchMode mode) {
   if (mode == LaunchMode::slurm) return Launcher::slurm;
@@ -56,11 +80,67 @@ std::string job_name(const RunConfig& run, const std::string& config) {
   return job;
 }
 
-}  // namespace
+void add_slurm_options(CLI::App& verb, LaunchArguments& a) {
+  verb.add_option("--partition", a.partition, "Slurm's partition")->group("Slurm");
+  verb.add_option("--account", a.account, "whom Slurm charges")->group("Slurm");
+  verb.add_option("--qos", a.qos, "Slurm's quality of service")->group("Slurm");
+  verb.add_option("--constraint", a.constraint, "features that nodes must have, such as 'h100&ib'")->group("Slurm");
+  verb.add_flag("--exclusive", a.exclusive, "no other job on the nodes")->group("Slurm");
+  verb.add_flag("--requeue", a.requeue,
+                "save before the time limit, wait for the next turn and go on; needs no one to submit it again")
+      ->group("Slurm");
+  verb.add_option("--output", a.output, "the job's log [%x-%j.log: the job's name and number]")->group("Slurm");
+}
 
-void launch_verb(const LaunchArguments& a) {
-  LaunchMode mode = launch_mode(a.given);
-  refuse_unused(launch_options(), static_cast<size_t>(mode), a.given);
+void add_kubernetes_options(CLI::App& verb, LaunchArguments& a) {
+  verb.add_option("--namespace", a.name_space, "of all objects; required with --without-ssh")->group("Kubernetes");
+  verb.add_option("--volume", a.volume,
+                  "CLAIM:PATH mounts a PersistentVolumeClaim, /DIR:PATH a directory of every node; the run starts in "
+                  "PATH and writes there")
+      ->group("Kubernetes");
+  verb.add_option("--node-selector", a.node_selector, "KEY=VALUE, a label of the nodes to use (may be repeated)")
+      ->allow_extra_args(false)
+      ->group("Kubernetes");
+  verb.add_option("--service-account", a.service_account, "the account of the pods")->group("Kubernetes");
+  verb.add_option("--pull-policy", a.pull_policy, "when the image is fetched: Always, IfNotPresent or Never")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
+      ->group("Kubernetes");
+}
+
+void add_launch_options(CLI::App& verb, LaunchArguments& a) {
+  add_config(verb, a.config, a.overrides);
+  verb.add_flag("--slurm", a.slurm, "a batch script for sbatch");
+  verb.add_flag("--mpi", a.mpi, "a shell script with mpirun");
+  verb.add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
+  verb.add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
+  verb.add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank [an equal part of a node's cores]")
+      ->check(CLI::Range(1, 1 << 16));
+  verb.add_option("--gpus-per-rank", a.gpus_per_rank,
+                  "GPUs for each rank, required by device = \"cuda\"; mpirun without a container hands out none")
+      ->capture_default_str();
+  verb.add_option("--memory", a.memory, "of each node, such as 64G (Slurm, Kubernetes)");
+  verb.add_option("--time", a.time, "time limit: MINUTES, HH:MM:SS or DAYS-HH:MM:SS");
+  verb.add_option("--hosts", a.hosts, "mpirun's hostfile");
+  verb.add_flag("--without-ssh", a.without_ssh,
+                "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
+  verb.add_flag("--preflight", a.preflight,
+                "run sextant doctor on all nodes first, and train only if it finds no fault (where srun starts ranks)");
+  verb.add_option("--srun-mpi", a.srun_mpi, "how srun connects the ranks, a name of `srun --mpi=list`")
+      ->capture_default_str();
+  CLI::Option* container = verb.add_option("--container", a.container, "image to run in");
+  verb.add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")
+      ->check(CLI::IsMember({"pyxis", "apptainer"}))
+      ->needs(container);
+  verb.add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON: the script, and how many ranks and nodes it starts");
+  add_slurm_options(verb, a);
+  add_kubernetes_options(verb, a);
+}
+
+void run_launch(const LaunchArguments& a, VerbContext& context) {
+  std::vector<std::string> given = given_options(*context.verb, launch_options());
+  LaunchMode mode = launch_mode(given);
+  refuse_unused(launch_options(), static_cast<size_t>(mode), given);
   RunConfig run = load_config(a.config, a.overrides);
   LaunchRequest request{.launcher = launcher_of(mode),
                         .name = job_name(run, a.config),
@@ -103,5 +183,34 @@ void launch_verb(const LaunchArguments& a) {
               {"nodes", nodes(request)},
               {"text", text}});
 }
+
+constexpr ValueFormat kLaunchValues[] = {
+    {"RANKS", "ranks", "--ranks-per-node"},
+    {"CORES", "cores", "--cpus-per-rank"},
+    {"GPUS", "GPUs", "--gpus-per-rank"},
+    {"PATH", "the path of a program", "--binary"},
+    {"NAME", "a name", "--partition --account --qos --namespace --service-account"},
+    {"FEATURES", "features of nodes, such as h100&ib", "--constraint"},
+    {"FILE", "the name of a log file, such as %x-%j.log", "--output"},
+    {"SOURCE:PATH", "CLAIM:PATH or /DIR:PATH, such as runs:/runs", "--volume"},
+    {"KEY=VALUE", "key=value, a label of the nodes", "--node-selector"},
+    {"AMOUNT", "an amount of memory, such as 64G", "--memory"},
+    {"LIMIT", "a time, as MINUTES, HH:MM:SS or DAYS-HH:MM:SS", "--time"},
+    {"IMAGE", "the name of a container image", "--container"},
+    {"PLUGIN", "a name that `srun --mpi=list` prints, such as pmix", "--srun-mpi"},
+};
+
+}  // namespace
+
+const VerbDef launch_verb{
+    .words = "launch",
+    .summary = "Print the script that starts a run on many machines",
+    .details = "Nothing is started",
+    .examples =
+        "sextant launch configs/tiny-llama.toml mesh.dp=2 --slurm --ranks-per-node 2 --time 60 > job.sh\n"
+        "sextant launch configs/tiny-llama.toml mesh.dp=2 --mpi --ranks-per-node 2 > run.sh",
+    .values = kLaunchValues,
+    .declare = declare_verb<add_launch_options, run_launch>,
+};
 
 }  // namespace sextant

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/list.h"
+#include "app/verb.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/program_folder.h"
@@ -24,6 +24,11 @@
 namespace sextant {
 
 namespace {
+
+struct ListArguments {
+  std::string what;  // one of list_names()
+  bool json = false;
+};
 
 namespace fs = std::filesystem;
 
@@ -99,8 +104,6 @@ std::string text_of(const std::vector<Item>& items) {
   return text;
 }
 
-}  // namespace
-
 std::vector<std::string> list_names() {
   std::vector<std::string> names;
   for (const List& list : kLists) names.emplace_back(list.name);
@@ -113,7 +116,12 @@ std::string list_about() {
   return text;
 }
 
-void list_verb(const ListArguments& a) {
+void add_list_options(CLI::App& verb, ListArguments& a) {
+  verb.add_option("what", a.what, list_about())->required()->check(CLI::IsMember(list_names()));
+  verb.add_flag("--json", a.json, "print JSON");
+}
+
+void run_list(const ListArguments& a) {
   const List* list = std::ranges::find(kLists, a.what, &List::name);
   BUG_IF(list == kLists.end(), "there is no list of {}", a.what);
   if (a.json) {
@@ -124,5 +132,18 @@ void list_verb(const ListArguments& a) {
     fmt::print("{}", a.what == "models" ? list_of_models(options_of) : text_of(list->items()));
   }
 }
+
+}  // namespace
+
+const VerbDef list_verb{
+    .words = "list",
+    .summary = "List what a config or an option may name",
+    .details = "",
+    .examples =
+        "sextant list models\n"
+        "sextant list machines --json",
+    .values = {},
+    .declare = declare_verb<add_list_options, run_list>,
+};
 
 }  // namespace sextant

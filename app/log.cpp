@@ -4,10 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/output_file.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/verbosity.h"
 #include "events/run_event.h"
 #include "watch/run_log.h"
 #include "watch/run_set.h"
@@ -15,6 +18,14 @@
 namespace sextant {
 
 namespace {
+
+struct LogArguments {
+  std::string directory;
+  std::string note;  // a line to add; empty: none
+  std::string html;  // a file to write
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
 
 void add_note(const LogArguments& a) {
   if (!is_run_directory(a.directory))
@@ -29,9 +40,19 @@ void add_note(const LogArguments& a) {
     fmt::print("{} {}\n", note.time, printable(note.text));
 }
 
-}  // namespace
+void add_log_options(CLI::App& verb, LogArguments& a) {
+  auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
+  verb.add_option("directory", a.directory, "the run's --out directory")->required();
+  CLI::Option* note = verb.add_option("--note", a.note, "add this line to the run's events.jsonl")->check(has_text);
+  CLI::Option* html = verb.add_option("--html", a.html, "write it as a page with curves to this file")
+                          ->check(has_text)
+                          ->check(output_file("--html"));
+  note->excludes(html);
+  verb.add_flag("--json", a.json, "print JSON");
+  add_quiet(verb, a.verbosity, "with --note or --html: print nothing");
+}
 
-void log_verb(const LogArguments& a) {
+void run_log(const LogArguments& a) {
   if (!a.note.empty()) return add_note(a);
   RunSet runs({a.directory});
   runs.read_all();
@@ -52,5 +73,24 @@ void log_verb(const LogArguments& a) {
   else if (a.verbosity != Verbosity::quiet)
     fmt::print("{}\n", printable(a.html));
 }
+
+constexpr ValueFormat kLogValues[] = {
+    {"RUN", "the --out directory of a run", "directory"},
+    {"TEXT", "a text", "--note"},
+};
+
+}  // namespace
+
+const VerbDef log_verb{
+    .words = "log",
+    .summary = "The chronicle of a run as Markdown or a page",
+    .details = "It has the events of the run and its state",
+    .examples =
+        "sextant log runs/longer --note 'lowered the learning rate'\n"
+        "sextant log runs/longer > chronicle.md\n"
+        "sextant log runs/longer --html chronicle.html",
+    .values = kLogValues,
+    .declare = declare_verb<add_log_options, run_log>,
+};
 
 }  // namespace sextant

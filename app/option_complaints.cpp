@@ -79,13 +79,16 @@ void explain_count(const NamedOption& named, const std::string& message, Complai
 }
 
 // "A excludes B" and "A requires B", of options.
-void explain_pair(std::string_view relation, const std::string& message, Complaint& complaint) {
+void explain_pair(const CLI::App& verb, const std::string& verb_words, std::string_view relation,
+                  const std::string& message, Complaint& complaint) {
   size_t at = message.find(relation);
   if (at == message.npos) return;
   std::string one = message.substr(0, at), other = message.substr(at + relation.size());
   bool excludes = relation == " excludes ";
   complaint.got = fmt::format("{} is given {} {}", one, excludes ? "with" : "without", other);
   complaint.expected = excludes ? "one of the two" : fmt::format("{} as well", other);
+  if (NamedOption needed = named_option(verb, verb_words, other); !excludes && needed.option)
+    complaint.hint = purpose(needed);
 }
 
 }  // namespace
@@ -94,8 +97,10 @@ void explain_option_error(const CLI::App& verb, const std::string& verb_words, c
                           Complaint& complaint) {
   const std::string message = error.what();
   constexpr std::string_view kConversion = "Could not convert: ";
-  if (dynamic_cast<const CLI::ExcludesError*>(&error)) return explain_pair(" excludes ", message, complaint);
-  if (dynamic_cast<const CLI::RequiresError*>(&error)) return explain_pair(" requires ", message, complaint);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error))
+    return explain_pair(verb, verb_words, " excludes ", message, complaint);
+  if (dynamic_cast<const CLI::RequiresError*>(&error))
+    return explain_pair(verb, verb_words, " requires ", message, complaint);
   if (dynamic_cast<const CLI::ConversionError*>(&error) && message.starts_with(kConversion)) {
     size_t equals = message.find(" = ");
     NamedOption named = named_option(verb, verb_words, message.substr(kConversion.size(), equals - kConversion.size()));

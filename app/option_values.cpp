@@ -3,116 +3,48 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <regex>
+#include <span>
 #include <string_view>
+
+#include "app/verb.h"
 
 namespace sextant {
 
 namespace {
 
-// The options are separated by blanks; "VERB/--option" is for that verb alone and goes before "--option".
-struct OptionFormat {
-  std::string_view placeholder, phrase, options;
-};
-
-// The phrase is what is counted. A number that is not listed is N.
+// Values of options that several verbs take. What one verb alone takes is in its VerbDef. A number that is not listed
+// is N.
 constexpr std::array kNumbers{
-    OptionFormat{"RANKS", "ranks", "--ranks --mpi --ranks-per-node"},
-    OptionFormat{"STEP", "", "--profile --until replay/--step data_trace/--step"},
-    OptionFormat{"SECONDS", "seconds", "--backoff --stale --start-limit --replay-limit --burn --stop-after --seconds"},
-    OptionFormat{"MINUTES", "minutes", "--interval --minutes"},
-    OptionFormat{"DAYS", "days", "--days"},
-    OptionFormat{"DEVICES", "devices", "--devices ask_devices/--most"},
-    OptionFormat{"DOLLARS", "dollars", "--price"},
-    OptionFormat{"RUNS", "runs", "--jobs"},
-    OptionFormat{"FAILURES", "failures", "--retries"},
-    OptionFormat{"SHARE", "", "--jitter --slow-link --top-p --tolerance"},
-    OptionFormat{"FACTOR", "", "--straggler --imbalance --halving bench_comm/--step"},
-    OptionFormat{"TOKENS", "tokens", "--max-tokens --vocab --tokens"},
-    OptionFormat{"POSITIONS", "positions", "--context --prompt --length"},
-    OptionFormat{"TEXTS", "texts", "generate/--samples"},
-    OptionFormat{"SAMPLES", "samples", "data_order/--samples"},
-    OptionFormat{"SENTENCES", "sentences", "--check-stories"},
-    OptionFormat{"THREADS", "threads", "--threads"},
-    OptionFormat{"CORES", "cores", "--cpus-per-rank"},
-    OptionFormat{"GPUS", "GPUs", "--gpus-per-rank"},
-    OptionFormat{"LAYOUTS", "layouts", "--layouts"},
-    OptionFormat{"LAYER", "", "--layer"},
-    OptionFormat{"STEPS", "steps", "--window"},
-    OptionFormat{"COLUMNS", "columns", "--width"},
-    OptionFormat{"PORT", "", "--port"},
-    OptionFormat{"SEED", "", "--seed"},
-    OptionFormat{"ID", "", "--end-of-text"},
-    OptionFormat{"EXPERTS", "experts", "--experts --per-token"},
-    OptionFormat{"HEADS", "heads", "--heads"},
-    OptionFormat{"MIB", "MiB", "--mb"},
-    OptionFormat{"GB", "gigabytes", "--gb"},
-    OptionFormat{"BYTES", "bytes", "--min --max"},
-    OptionFormat{"CALLS", "calls", "--calls"},
+    ValueFormat{"RANKS", "ranks", "--ranks"},       ValueFormat{"SECONDS", "seconds", "--burn --seconds"},
+    ValueFormat{"MINUTES", "minutes", "--minutes"}, ValueFormat{"DEVICES", "devices", "--devices"},
+    ValueFormat{"DOLLARS", "dollars", "--price"},   ValueFormat{"POSITIONS", "positions", "--context"},
+    ValueFormat{"THREADS", "threads", "--threads"}, ValueFormat{"SEED", "", "--seed"},
 };
 
 constexpr std::array kTexts{
-    OptionFormat{"CONFIG", "the path of a run's TOML file", "config --config"},
-    OptionFormat{"KEY=VALUE", "key=value, such as train.steps=50", "overrides --set --against"},
-    OptionFormat{"KEY=VALUE", "key=value, such as mesh.tp=2", "replay/overrides replay/--against"},
-    OptionFormat{"KEY=VALUES", "key=value,value, such as optimizer.lr=1e-3,3e-3", "values --vary"},
-    OptionFormat{"SIZE[=VALUES]", "the name of a size, alone or with values, such as ffn=192,256",
-                 "bench_sizing/--vary"},
-    OptionFormat{"LIMIT", "key=value,value, such as tp=4,8", "--only"},
-    OptionFormat{"NAME", "a part of the name of an op", "bench_ops/--only"},
-    OptionFormat{"CHANGE", "key=value,value, such as devices=64,128", "--change"},
-    OptionFormat{"RUN", "the --out directory of a run", "run directories log/directory"},
-    OptionFormat{"MODEL", "the --out directory of a run, a checkpoint or a Hugging Face directory",
-                 "generate/directory --from-model"},
-    OptionFormat{"MODEL", "the path of a run's TOML file, or the name of a preset", "model"},
-    OptionFormat{"NAME", "the name of a preset (sextant list models)", "--preset"},
-    OptionFormat{"DIR", "a directory", "--out directory --tensorboard --all"},
-    OptionFormat{"FILE", "the name of a file to write",
-                 "--trace --timeline --memory-timeline --mesh --write --schedule-csv --csv --html --save "
-                 "new/--out data_tokenize/--out data_train-tokenizer/--out"},
-    OptionFormat{"FILE", "a file of bench --json", "file before after"},
-    OptionFormat{"FILE", "a hostfile", "--hosts"},
-    OptionFormat{"FILE", "a CSV file", "--fit --validate"},
-    OptionFormat{"FILE", "a tokenizer.json", "--tokenizer"},
-    OptionFormat{"PATH", "a file or a folder", "inputs path --from-text"},
-    OptionFormat{"PATH", "the path of a program", "--binary"},
-    OptionFormat{"FAULT", "a number that an op makes NaN, nan_op=OP@STEP[:RANK]", "replay/--inject"},
-    OptionFormat{"FAULT", "a fault, KIND@STEP[:RANK], such as kill@30:1", "--inject"},
-    OptionFormat{"LOW:HIGH[:STEPS]", "two learning rates, LOW:HIGH[:STEPS], such as 1e-6:1:100", "--find-lr"},
-    OptionFormat{"WORD", "a word for mpirun or srun", "--launcher-arg"},
-    OptionFormat{"TEXT", "a text", "--prompt --note"},
-    OptionFormat{"TOKEN", "a token of the tokenizer", "--stop"},
-    OptionFormat{"MACHINE", "the name of a machine (sextant list machines) or a TOML file", "--machine"},
-    OptionFormat{"SOFTWARE", "the name of a software profile (sextant list software)", "--software"},
-    OptionFormat{"BALANCE", "balanced, a ratio of at least 1, or a metrics.jsonl", "--imbalance"},
-    OptionFormat{"SHARE", "a percentage, such as 5%", "--headroom"},
-    OptionFormat{"NAME", "the name of a published run (sextant plan --published lists them)", "--published"},
-    OptionFormat{"TOKENS", "a number of tokens, such as 300M or 1.4T", "--tokens --inference-tokens"},
-    OptionFormat{"FLOPS", "a number of floating-point operations, such as 1e21", "--compute"},
-    OptionFormat{"PARAMETERS", "a number of parameters, such as 1B", "--params"},
-    OptionFormat{"PASS", "the name of a pass", "--after"},
-    OptionFormat{"OP", "the name of an op, such as linear", "--op"},
-    OptionFormat{"COLLECTIVE", "the name of a collective, such as all_reduce", "bench_comm/--op"},
-    OptionFormat{"ADDRESS", "an address of this machine, such as 0.0.0.0", "--host"},
-    OptionFormat{"FIELD", "a field of metrics.jsonl, such as loss", "--field"},
-    OptionFormat{"KEY", "a JSON key or the name of a column", "--text-key"},
-    OptionFormat{"NAME", "a name", "--name --partition --account --qos --namespace --service-account"},
-    OptionFormat{"FEATURES", "features of nodes, such as h100&ib", "--constraint"},
-    OptionFormat{"FILE", "the name of a log file, such as %x-%j.log", "--output"},
-    OptionFormat{"SOURCE:PATH", "CLAIM:PATH or /DIR:PATH, such as runs:/runs", "--volume"},
-    OptionFormat{"KEY=VALUE", "key=value, a label of the nodes", "--node-selector"},
-    OptionFormat{"AMOUNT", "an amount of memory, such as 64G", "--memory"},
-    OptionFormat{"LIMIT", "a time, as MINUTES, HH:MM:SS or DAYS-HH:MM:SS", "--time"},
-    OptionFormat{"IMAGE", "the name of a container image", "--container"},
-    OptionFormat{"PLUGIN", "a name that `srun --mpi=list` prints, such as pmix", "--srun-mpi"},
-    OptionFormat{"SHAPE", "ROWSxCOLUMNSxDEPTH, such as 4096x4096x1024", "--shape"},
-    OptionFormat{"SIZES", "a whole number or START:STOP:STEP",
-                 "--m --n --k bench_gemm/--tokens bench_gemm/--hidden bench_gemm/--width"},
-    OptionFormat{"TYPE", "one of fp32, tf32, bf16, fp16, fp8", "--type"},
-    OptionFormat{"VERB", "the name of a verb", "verb"},
+    ValueFormat{"CONFIG", "the path of a run's TOML file", "config --config"},
+    ValueFormat{"KEY=VALUE", "key=value, such as train.steps=50", "overrides --set"},
+    ValueFormat{"LIMIT", "key=value,value, such as tp=4,8", "--only"},
+    ValueFormat{"RUN", "the --out directory of a run", "run directories"},
+    ValueFormat{"MODEL", "the path of a run's TOML file, or the name of a preset", "model"},
+    ValueFormat{"DIR", "a directory", "--out directory"},
+    ValueFormat{"FILE", "the name of a file to write", "--timeline --write --html --save"},
+    ValueFormat{"FILE", "a hostfile", "--hosts"},
+    ValueFormat{"FILE", "a CSV file", "--fit"},
+    ValueFormat{"FILE", "a tokenizer.json", "--tokenizer"},
+    ValueFormat{"PATH", "a file or a folder", "inputs"},
+    ValueFormat{"FAULT", "a fault, KIND@STEP[:RANK], such as kill@30:1", "--inject"},
+    ValueFormat{"MACHINE", "the name of a machine (sextant list machines) or a TOML file", "--machine"},
+    ValueFormat{"SOFTWARE", "the name of a software profile (sextant list software)", "--software"},
+    ValueFormat{"BALANCE", "balanced, a ratio of at least 1, or a metrics.jsonl", "--imbalance"},
+    ValueFormat{"TOKENS", "a number of tokens, such as 300M or 1.4T", "--tokens"},
+    ValueFormat{"KEY", "a JSON key or the name of a column", "--text-key"},
+    ValueFormat{"VERB", "the name of a verb", "verb"},
 };
 
 bool lists(std::string_view options, const std::string& name) {
@@ -123,16 +55,16 @@ bool lists(std::string_view options, const std::string& name) {
   return false;
 }
 
-template <size_t n>
-const OptionFormat* kind_of(const std::array<OptionFormat, n>& kinds, const std::string& option,
-                            const std::string& verb) {
-  std::string own = verb + "/" + option;
-  for (char& c : own)
-    if (c == ' ') c = '_';
-  for (const std::string& name : {own, option})
-    for (const OptionFormat& kind : kinds)
-      if (lists(kind.options, name)) return &kind;
-  return nullptr;
+const ValueFormat* format_in(std::span<const ValueFormat> formats, const std::string& option) {
+  auto found = std::ranges::find_if(formats, [&](const ValueFormat& format) { return lists(format.options, option); });
+  return found == formats.end() ? nullptr : &*found;
+}
+
+const ValueFormat* format_of(std::span<const ValueFormat> shared, const std::string& option,
+                             const std::string& verb_words) {
+  const VerbDef* verb = find_verb(verb_words);
+  const ValueFormat* own = verb ? format_in(verb->values, option) : nullptr;
+  return own ? own : format_in(shared, option);
 }
 
 // "1e+06" and "1000000.000000" as "1000000", "1e-06" as "0.000001".
@@ -153,7 +85,7 @@ std::vector<std::string> words_in(const std::string& described) {
 
 OptionValue number_value(const CLI::Option& option, const std::string& verb, const std::string& type,
                          const std::string& described) {
-  const OptionFormat* kind = kind_of(kNumbers, option.get_name(), verb);
+  const ValueFormat* kind = format_of(kNumbers, option.get_name(), verb);
   OptionValue value{.placeholder = kind ? std::string(kind->placeholder) : "N",
                     .expected = type.starts_with("FLOAT") ? "a number" : "a whole number",
                     .bounds = bounds_in_words(described),
@@ -189,7 +121,7 @@ OptionValue value_of(const CLI::Option& option, const std::string& verb_words) {
             .words = words};
   if (type.starts_with("INT") || type.starts_with("UINT") || type.starts_with("FLOAT"))
     return number_value(option, verb_words, type, rest);
-  const OptionFormat* kind = kind_of(kTexts, option.get_name(), verb_words);
+  const ValueFormat* kind = format_of(kTexts, option.get_name(), verb_words);
   if (!kind) return {.placeholder = "VALUE", .expected = "a value", .bounds = "", .words = {}};
   return {
       .placeholder = std::string(kind->placeholder), .expected = std::string(kind->phrase), .bounds = "", .words = {}};

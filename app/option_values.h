@@ -1,6 +1,6 @@
 // The values that each option takes, in words: the placeholder that help and manual pages show, and the noun phrase
-// after "expected" in a complaint. One table holds units and formats; sets of words and bounds of numbers are read from
-// the option's own declaration.
+// after "expected" in a complaint. Units and formats come from VerbDef::values and, for options that several verbs
+// take, from a table here; sets of words and bounds of numbers are read from the option's own declaration.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -9,13 +9,12 @@
 
 namespace sextant {
 
-std::string command_text(int argc, const char* const* argv) {
+std::string command_text(std::span<const std::string> words) {
   auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-_=./,:+@%").find(c) != std::string::npos;
   };
   std::string text = "sextant";
-  for (int i = 1; i < argc; ++i) {
-    std::string_view word = argv[i];
+  for (const std::string& word : words) {
     text += ' ';
     if (!word.empty() && std::ranges::all_of(word, plain)) {
       text += word;

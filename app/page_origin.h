@@ -1,6 +1,7 @@
 // Origin that a page states: the command as it was typed, the version and the date.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "view/page.h"
@@ -8,7 +9,7 @@
 namespace sextant {
 
 // "sextant plan CONFIG --machine h200": words that a shell would split or change are quoted.
-std::string command_text(int argc, const char* const* argv);
+std::string command_text(std::span<const std::string> words);  // those after the program's name
 
 PageOrigin page_origin(std::string model, std::string config, std::string command);
 

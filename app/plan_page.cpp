@@ -18,8 +18,8 @@ PointCommand point_command(const PlanArguments& a) {
   auto add = [&](std::string_view option, const std::string& value) {
     if (!value.empty()) command.behind += fmt::format(" {} {}", option, value);
   };
-  add("--machine", a.machine);
-  add("--software", a.profile);
+  add("--machine", a.target.machine);
+  add("--software", a.target.software);
   add("--tokens", a.tokens);
   add("--imbalance", a.imbalance);
   if (a.straggler != 1) add("--straggler", fmt::format("{}", a.straggler));
@@ -28,10 +28,6 @@ PointCommand point_command(const PlanArguments& a) {
 }
 
 }  // namespace
-
-std::string model_name(const RunConfig& run, const ModelSpec& spec) {
-  return run.model.preset.value_or(spec.architecture);
-}
 
 std::string plan_page(const PlanPageParts& parts) {
   const PlanArguments& a = parts.arguments;
@@ -57,7 +53,7 @@ std::string plan_page(const PlanPageParts& parts) {
                     .profile = parts.machine ? &parts.profile : nullptr,
                     .trace = parts.machine ? &parts.trace : nullptr,
                     .explorer = PlanExplorer(grid, entries).html(point_command(a)),
-                    .origin = page_origin(model_name(parts.run, parts.spec), a.config, a.command)});
+                    .origin = page_origin(model_name(parts.run, parts.spec), a.config, parts.command)});
 }
 
 }  // namespace sextant

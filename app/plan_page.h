@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "app/verbs.h"
+#include "app/plan_arguments.h"
 #include "config/run_config.h"
 #include "cost/machine.h"
 #include "cost/software_profile.h"
@@ -16,6 +16,7 @@ namespace sextant {
 
 struct PlanPageParts {
   const PlanArguments& arguments;
+  const std::string& command;  // all that was typed
   const RunConfig& run;
   const ModelSpec& spec;
   const Machine* machine = nullptr;
@@ -27,8 +28,5 @@ struct PlanPageParts {
 };
 
 std::string plan_page(const PlanPageParts& parts);
-
-// Name of the trained model for a title: the preset's name, or its architecture.
-std::string model_name(const RunConfig& run, const ModelSpec& spec);
 
 }  // namespace sextant

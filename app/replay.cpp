@@ -5,14 +5,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "app/common_options.h"
 #include "app/device.h"
 #include "app/document_text.h"
 #include "app/json_output.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "base/verbosity.h"
 #include "config/mesh_axes.h"
 #include "exec/op_place.h"
 #include "replay/bisect.h"
@@ -24,6 +27,19 @@
 namespace sextant {
 
 namespace {
+
+struct ReplayArguments {
+  std::string run;  // its --out directory
+  std::vector<std::string> overrides;
+  int64_t step = 0;
+  std::string precision;  // "f64", or empty: that of the config
+  bool ops = false, bisect = false, documents = false;
+  std::vector<std::string> against;  // overrides of a second execution to compare with
+  double tolerance = 0;              // 0: by precision
+  std::vector<std::string> inject;   // faults on purpose
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
 
 using Json = nlohmann::ordered_json;
 
@@ -279,9 +295,32 @@ std::vector<Fault> faults_in(const ReplayArguments& a, const ReplayPlan& plan) {
   return faults;
 }
 
-}  // namespace
+void add_replay_options(CLI::App& verb, ReplayArguments& a) {
+  verb.add_option("run", a.run, "the run's --out directory")->required();
+  verb.add_option("overrides", a.overrides,
+                  "key=value pairs that say how the step is computed, such as mesh.tp=2 or device=cpu");
+  verb.add_option("--step", a.step, "which step, from 1")->required()->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb.add_option("--precision", a.precision, "f64: on the CPU, in place of train.precision")
+      ->check(CLI::IsMember({"f64"}));
+  verb.add_flag("--ops", a.ops, "statistics of what every op makes");
+  verb.add_flag("--bisect", a.bisect, "name the first op whose output is not finite, or differs between executions");
+  verb.add_flag("--documents", a.documents, "name the documents of the step with the highest loss");
+  CLI::Option* against =
+      verb.add_option("--against", a.against,
+                      "with --bisect: compare with the step computed otherwise (mesh.tp=2); may be repeated")
+          ->allow_extra_args(false)
+          ->needs(verb.get_option("--bisect"));
+  verb.add_option("--tolerance", a.tolerance,
+                  "with --against: the largest relative difference of an output [1e-3; with bf16 or fp8 0.1]")
+      ->check(CLI::Range(1e-12, 1.0))
+      ->needs(against);
+  verb.add_option("--inject", a.inject, "a NaN on purpose, nan_op=OP@STEP[:RANK], in every execution (may be repeated)")
+      ->allow_extra_args(false);
+  verb.add_flag("--json", a.json, "print JSON");
+  add_quiet(verb, a.verbosity, "no remarks on standard error when data is read");
+}
 
-void replay_verb(const ReplayArguments& a) {
+void run_replay(const ReplayArguments& a) {
   constexpr int kExecutions = 2;  // that they agree says that this machine can be trusted
   ReplayPlan plan = plan_replay(a.run, a.step, a.overrides);
   bool wide = a.precision == "f64";
@@ -316,5 +355,25 @@ void replay_verb(const ReplayArguments& a) {
   if (replayed.documents) report.show_documents(*replayed.documents);
   report.end();
 }
+
+constexpr ValueFormat kReplayValues[] = {
+    {"STEP", "", "--step"},
+    {"SHARE", "", "--tolerance"},
+    {"KEY=VALUE", "key=value, such as mesh.tp=2", "overrides --against"},
+    {"FAULT", "a number that an op makes NaN, nan_op=OP@STEP[:RANK]", "--inject"},
+};
+
+}  // namespace
+
+const VerbDef replay_verb{
+    .words = "replay",
+    .summary = "Run a step again from the checkpoint before it",
+    .details = "Does it give what the run recorded?",
+    .examples =
+        "sextant replay runs/longer --step 20\n"
+        "sextant replay runs/longer --step 20 --bisect --against mesh.tp=2",
+    .values = kReplayValues,
+    .declare = declare_verb<add_replay_options, run_replay>,
+};
 
 }  // namespace sextant

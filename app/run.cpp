@@ -2,13 +2,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/common_options.h"
 #include "app/json_output.h"
 #include "app/output.h"
 #include "app/run_inputs.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/verbosity.h"
 #include "comm/launcher.h"
+#include "comm/transport.h"
 #include "config/load.h"
 #include "config/mesh_axes.h"
 #include "supervise/host_list.h"
@@ -23,6 +27,23 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 namespace {
+
+struct RunArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string out;          // empty: runs/NAME
+  int64_t mpi = 0;          // ranks under mpirun; 0: threads of one process
+  bool slurm_step = false;  // under srun, inside an allocation
+  std::string hosts;        // mpirun's hostfile, with spares
+  std::vector<std::string> launcher_arguments;
+  int64_t retries = 5;
+  double backoff = 1, stale = 60, start_limit = 3600, replay_limit = 600;  // seconds
+  bool preflight = false;
+  double burn = 0;  // seconds
+  std::vector<std::string> inject;
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
+};
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
@@ -71,9 +92,43 @@ void check_start(const RunArguments& a, const RunConfig& run) {
                      .expected = "at least as many slots as ranks"});
 }
 
-}  // namespace
+void add_run_options(CLI::App& verb, RunArguments& a) {
+  add_config(verb, a.config, a.overrides);
+  verb.add_option("--out", a.out, "directory for checkpoints, metrics and run.log [runs/NAME]");
+  CLI::Option* mpi = verb.add_option("--mpi", a.mpi, "start this many ranks with mpirun [threads of one process]")
+                         ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  CLI::Option* step = verb.add_flag("--slurm-step", a.slurm_step, "start the ranks with srun, inside an allocation");
+  verb.add_option("--hosts", a.hosts, "hostfile for mpirun; hosts beyond those needed are spares")->needs(mpi);
+  verb.add_option("--launcher-arg", a.launcher_arguments, "word for mpirun or srun (may be repeated)")
+      ->allow_extra_args(false);
+  verb.add_option("--retries", a.retries, "give up after more failures than this without a new checkpoint")
+      ->check(CLI::Range(int64_t{0}, kMaxSteps))
+      ->capture_default_str();
+  verb.add_option("--backoff", a.backoff, "seconds before the second restart without progress; doubled from then on")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  verb.add_option("--stale", a.stale, "seconds without a heartbeat of a rank after which the run hangs")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  verb.add_option("--start-limit", a.start_limit, "seconds from a start to the first heartbeat")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  verb.add_option("--replay-limit", a.replay_limit,
+                  "seconds for running a step again that was not finite; 0: it is not")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  CLI::Option* preflight = verb.add_flag("--preflight", a.preflight, "run doctor's checks before each start");
+  verb.add_option("--burn", a.burn, "seconds for which doctor computes there, to find silent corruption")
+      ->check(CLI::Range(0.0, 1e6))
+      ->needs(preflight);
+  verb.add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], once (may be repeated)")
+      ->allow_extra_args(false);
+  verb.add_flag("--json", a.json, "print the summary alone, as JSON");
+  add_quiet(verb, a.verbosity, "print the summary alone; the output of the run is in run.log");
+  mpi->excludes(step);
+}
 
-ExitCode run_verb(const RunArguments& a) {
+ExitCode run_supervised(const RunArguments& a) {
   StopSignals signals;
   outlive_standard_output();
   RunConfig run = load_config(a.config, a.overrides);
@@ -103,5 +158,23 @@ ExitCode run_verb(const RunArguments& a) {
     fmt::print("{}{}", echoes ? "\n" : "", report_text(report, run));
   return report.outcome;
 }
+
+constexpr ValueFormat kRunValues[] = {
+    {"RANKS", "ranks", "--mpi"},
+    {"SECONDS", "seconds", "--backoff --stale --start-limit --replay-limit"},
+    {"FAILURES", "failures", "--retries"},
+    {"WORD", "a word for mpirun or srun", "--launcher-arg"},
+};
+
+}  // namespace
+
+const VerbDef run_verb{
+    .words = "run",
+    .summary = "Train and restart from the last checkpoint on failure",
+    .details = "Starts train, watches it, and restarts it when it fails",
+    .examples = "sextant run configs/tiny-llama.toml checkpoint.every=2 --out runs/kept --inject kill@5",
+    .values = kRunValues,
+    .declare = declare_verb<add_run_options, run_supervised>,
+};
 
 }  // namespace sextant

@@ -4,10 +4,12 @@
 #include "app/json_output.h"
 #include "app/output.h"
 #include "app/run_inputs.h"
-#include "app/verbs.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/threads.h"
+#include "base/verbosity.h"
 #include "config/load.h"
 #include "sweep/sweep.h"
 #include "sweep/sweep_comparison.h"
@@ -17,7 +19,34 @@ namespace sextant {
 
 namespace fs = std::filesystem;
 
-ExitCode sweep_verb(const SweepArguments& a) {
+namespace {
+
+struct SweepArguments {
+  std::string config;
+  std::vector<std::string> overrides;  // with lists of values
+  std::string out;                     // empty: runs/NAME-sweep
+  int64_t jobs = 1;
+  int64_t halving = 1;  // of the runs, one in so many goes on; 1: all
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
+};
+
+void add_sweep_options(CLI::App& verb, SweepArguments& a) {
+  verb.add_option("config", a.config, "the runs' TOML file (docs/config.md lists every key)")->required();
+  verb.add_option("values", a.overrides, "key=value,value,... of what is varied, and key=value of what is not")
+      ->required();
+  verb.add_option("--out", a.out, "directory for the runs [runs/NAME-sweep]");
+  verb.add_option("--jobs", a.jobs, "runs at a time; each has its share of the cores")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->capture_default_str();
+  verb.add_option("--halving", a.halving,
+                  "successive halving: only one run in so many goes on, to so many times the steps")
+      ->check(CLI::Range(int64_t{2}, int64_t{100}));
+  verb.add_flag("--json", a.json, "print the table alone, as JSON");
+  add_quiet(verb, a.verbosity, "print the table alone");
+}
+
+ExitCode run_sweep(const SweepArguments& a) {
   outlive_standard_output();
   std::vector<SweepRun> runs = sweep_grid(a.overrides);
   // All configs are read before the first run starts: a value that cannot be used ends the sweep here.
@@ -51,5 +80,22 @@ ExitCode sweep_verb(const SweepArguments& a) {
   }
   return result.outcome;
 }
+
+constexpr ValueFormat kSweepValues[] = {
+    {"KEY=VALUES", "key=value,value, such as optimizer.lr=1e-3,3e-3", "values"},
+    {"RUNS", "runs", "--jobs"},
+    {"FACTOR", "", "--halving"},
+};
+
+}  // namespace
+
+const VerbDef sweep_verb{
+    .words = "sweep",
+    .summary = "Train every combination of some values and rank the runs",
+    .details = "Run again to resume",
+    .examples = "sextant sweep configs/tiny-llama.toml optimizer.lr=1e-3,3e-3 train.steps=4 --jobs 2",
+    .values = kSweepValues,
+    .declare = declare_verb<add_sweep_options, run_sweep>,
+};
 
 }  // namespace sextant

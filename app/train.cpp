@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/common_options.h"
 #include "app/device.h"
 #include "app/find_lr.h"
 #include "app/output.h"
@@ -11,11 +12,15 @@
 #include "app/run_inputs.h"
 #include "app/run_prediction.h"
 #include "app/time_budget.h"
-#include "app/verbs.h"
+#include "app/train_arguments.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/verbosity.h"
+#include "comm/transport.h"
 #include "config/load.h"
 #include "train/health/heartbeat.h"
 #include "train/health/time_limits.h"
@@ -77,93 +82,131 @@ std::string result_json(const TrainResult& result, const fs::path& out) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-fs::path run_directory(const RunConfig& run, const std::string& config, const std::string& given) {
-  if (!given.empty()) return given;
-  return fs::path("runs") / (run.name.empty() ? fs::path(config).stem().string() : run.name);
+void add_train_options(CLI::App& verb, TrainArguments& a) {
+  add_config(verb, a.config, a.overrides);
+  verb.add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
+  verb.add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")
+      ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb.add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
+      ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb.add_option("--until", a.until, "save and stop behind this step; the same command without it goes on")
+      ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb.add_option("--minutes", a.minutes,
+                  "train for about so long: some steps are timed first, train.steps is set by them, and the learning "
+                  "rate's schedule fitted to it; a resumed run keeps its steps")
+      ->check(CLI::Range(0.01, 1e7));
+  verb.add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], such as kill@30:1 (may be repeated)")
+      ->allow_extra_args(false);
+  CLI::Option* find_lr =
+      verb.add_option(
+              "--find-lr", a.rates,
+              "instead of training, raise the learning rate from LOW to HIGH and see which trains: LOW:HIGH[:STEPS] "
+              "[1e-6:1:100]; results in OUT/find-lr")
+          ->expected(0, 1);
+  verb.add_option("--supervised-by", a.supervised_by)->group("");  // what `run` starts; for nobody to write
+  for (const char* other : {"--profile", "--until", "--minutes", "--inject"}) find_lr->excludes(verb.get_option(other));
+  CLI::Option* quiet = add_quiet(verb, a.verbosity, "print the result alone: validation loss, model, metrics");
+  CLI::Option* verbose = add_verbose(verb, a.verbosity, "a line for every step, whatever train.log_every says");
+  CLI::Option* json = verb.add_flag("--json", a.json, "print the result alone, as JSON");
+  verbose->excludes(quiet)->excludes(json);
 }
 
-std::vector<Fault> faults_of(const std::vector<std::string>& texts, const RunConfig& run) {
-  std::vector<Fault> faults;
-  for (const std::string& text : texts) {
-    faults.push_back(parse_fault(text, "--inject"));
-    if (faults.back().step > run.train.steps)
-      throw UserError({.place = "--inject " + text,
-                       .got = fmt::format("step {} of a run with {}", faults.back().step, run.train.steps),
-                       .expected = fmt::format("a step from 1 to {}", run.train.steps)});
-  }
-  return faults;
+void require_step(const char* option, int64_t step, const RunConfig& run) {
+  if (step <= run.train.steps) return;
+  throw UserError({.place = option,
+                   .got = fmt::format("step {}", step),
+                   .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
 }
 
-ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
-  outlive_standard_output();
-  processes.join();
-  RunConfig run = load_config(arguments.config, arguments.overrides);
-  Verbosity verbosity = arguments.json ? Verbosity::quiet : arguments.verbosity;
-  if (arguments.minutes > 0)
-    fit_to_minutes(run, arguments.minutes, run_directory(run, arguments.config, arguments.out), verbosity);
-  if (arguments.profile < 0 || arguments.profile > run.train.steps)
-    throw UserError({.place = "--profile",
-                     .got = fmt::format("step {}", arguments.profile),
-                     .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
-  if (arguments.until > run.train.steps)
-    throw UserError({.place = "--until",
-                     .got = fmt::format("step {}", arguments.until),
-                     .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
-  if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
-  if (arguments.finds_lr) return find_lr(arguments, run, processes);
-  std::vector<Fault> faults = faults_of(arguments.inject, run);
-  fs::path out = run_directory(run, arguments.config, arguments.out);
-  MakeExecutor executors = executors_for(run);
-  std::chrono::milliseconds limit = TimeLimits(run).in_other_work();
-  processes.bound_end(TimeLimits::end_of(limit), limit);
-  Launch launch = processes.launch(TimeLimits::wait_of(limit), heartbeat_status_lookup(out));
-  bool profiled = false;
-  Profile profile{arguments.profile, [&](const Trace& trace, Executor& executor) {
-                    profiled = true;
-                    report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
-                  }};
-  std::unique_ptr<RunCompanion> companion;
-  auto start_companion = [&] {
-    if (!run.log.tensorboard && run.log.prometheus.empty()) return;
-    auto warn = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
-    try {
-      companion = std::make_unique<RunCompanion>(
-          out, RunCompanion::Wishes{.tensorboard = run.log.tensorboard, .prometheus = run.log.prometheus}, warn);
-    } catch (const RunError& error) {  // a port that is taken is no reason not to train
-      return warn(fmt::format("the run goes on without log.tensorboard and log.prometheus: {}", error.what()));
-    }
-    if (companion->port() > 0 && verbosity != Verbosity::quiet)
-      fmt::print("values   port {}, /metrics\n", companion->port());
-  };
-  auto begin = [&](Beginning beginning) {
-    std::optional<double> peak_flops_per_s = predict_run(run, out, beginning, verbosity);
-    start_companion();
-    return peak_flops_per_s;
-  };
+RunConfig config_of(const TrainArguments& a, Verbosity verbosity) {
+  RunConfig run = load_config(a.config, a.overrides);
+  if (a.minutes > 0) fit_to_minutes(run, a.minutes, run_directory(run, a.config, a.out), verbosity);
+  require_step("--profile", a.profile, run);
+  require_step("--until", a.until, run);
+  if (a.ranks != 0) require_world(run, a.ranks, "--ranks");
   if (!run.log.prometheus.empty()) parse_served_address(run.log.prometheus, run.place_of("log.prometheus"));
-  TrainResult result = train(run, out, executors, launch,
-                             {.profile = profile,
-                              .until = arguments.until,
-                              .supervisor = arguments.supervised_by,
-                              .verbosity = verbosity,
-                              .on_begin = begin},
-                             faults);
-  companion.reset();
-  if (!launch.leads()) return result.outcome;
-  if (arguments.profile > 0 && !profiled)
-    fmt::print(stderr,
-               "--profile: step {} was not run this time; choose one after the checkpoint that the run resumes from\n",
-               arguments.profile);
-  if (arguments.json) {
-    fmt::print("{}\n", result_json(result, out));
-    return result.outcome;
+  return run;
+}
+
+// TensorBoard files and served values of the run, where its config asks for them.
+std::unique_ptr<RunCompanion> start_companion(const RunConfig& run, const fs::path& out, Verbosity verbosity) {
+  if (!run.log.tensorboard && run.log.prometheus.empty()) return nullptr;
+  auto warn = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
+  std::unique_ptr<RunCompanion> companion;
+  try {
+    companion = std::make_unique<RunCompanion>(
+        out, RunCompanion::Wishes{.tensorboard = run.log.tensorboard, .prometheus = run.log.prometheus}, warn);
+  } catch (const RunError& error) {  // a port that is taken is no reason not to train
+    warn(fmt::format("the run goes on without log.tensorboard and log.prometheus: {}", error.what()));
+    return nullptr;
   }
+  if (companion->port() > 0 && verbosity != Verbosity::quiet)
+    fmt::print("values   port {}, /metrics\n", companion->port());
+  return companion;
+}
+
+void print_result(const TrainArguments& a, const TrainResult& result, const fs::path& out) {
+  if (a.json) return fmt::print("{}\n", result_json(result, out));
   if (result.validation_loss) fmt::print("{}\n", validation_line(result));
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", printable(result.checkpoint.string()));
   fmt::print("metrics  {}\n", printable((out / "metrics.jsonl").string()));
+}
+
+ExitCode run_train(const TrainArguments& a, VerbContext& context) {
+  outlive_standard_output();
+  context.processes.join();
+  Verbosity verbosity = a.json ? Verbosity::quiet : a.verbosity;
+  RunConfig run = config_of(a, verbosity);
+  if (context.is_given("--find-lr")) return find_lr(a, run, context.processes);
+  std::vector<Fault> faults = faults_of(a.inject, run);
+  fs::path out = run_directory(run, a.config, a.out);
+  MakeExecutor executors = executors_for(run);
+  std::chrono::milliseconds limit = TimeLimits(run).in_other_work();
+  context.processes.bound_end(TimeLimits::end_of(limit), limit);
+  Launch launch = context.processes.launch(TimeLimits::wait_of(limit), heartbeat_status_lookup(out));
+  bool profiled = false;
+  Profile profile{a.profile, [&](const Trace& trace, Executor& executor) {
+                    profiled = true;
+                    report_profile(trace, executor, out / fmt::format("profile-step-{}.json", a.profile));
+                  }};
+  std::unique_ptr<RunCompanion> companion;
+  auto begin = [&](Beginning beginning) {
+    std::optional<double> peak_flops_per_s = predict_run(run, out, beginning, verbosity);
+    companion = start_companion(run, out, verbosity);
+    return peak_flops_per_s;
+  };
+  TrainResult result = train(
+      run, out, executors, launch,
+      {.profile = profile, .until = a.until, .supervisor = a.supervised_by, .verbosity = verbosity, .on_begin = begin},
+      faults);
+  companion.reset();
+  if (!launch.leads()) return result.outcome;
+  if (a.profile > 0 && !profiled)
+    fmt::print(stderr,
+               "--profile: step {} was not run this time; choose one after the checkpoint that the run resumes from\n",
+               a.profile);
+  print_result(a, result, out);
   return result.outcome;
 }
+
+constexpr ValueFormat kTrainValues[] = {
+    {"STEP", "", "--profile --until"},
+    {"LOW:HIGH[:STEPS]", "two learning rates, LOW:HIGH[:STEPS], such as 1e-6:1:100", "--find-lr"},
+};
+
+}  // namespace
+
+const VerbDef train_verb{
+    .words = "train",
+    .summary = "Train a model; run again to resume",
+    .details = "Ranks are threads of one process, or under mpirun and srun one process each",
+    .examples =
+        "sextant train configs/tiny-llama.toml train.steps=20 --out runs/longer\n"
+        "sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-ranks\n"
+        "sextant train configs/tiny-llama.toml --out runs/rates --find-lr=1e-5:1:40\n"
+        "mpirun -n 2 sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-processes",
+    .values = kTrainValues,
+    .declare = declare_verb<add_train_options, run_train>,
+};
 
 }  // namespace sextant

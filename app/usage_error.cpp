@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/option_complaints.h"
+#include "app/verb.h"
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "config/foreign_names.h"
@@ -109,6 +110,15 @@ std::string hint_for_verb(const CLI::App& app, const std::string& word) {
   return meant ? fmt::format("did you mean sextant {} {}?", above.at(std::string(*meant)), *meant) : "";
 }
 
+void refuse_reserved_word(const std::string& word) {
+  for (const ReservedVerb& reserved : reserved_verbs())
+    if (reserved.word == word)
+      throw UserError({.place = "command line",
+                       .got = fmt::format("the verb {} is not implemented", word),
+                       .expected = "a verb that `sextant --help` lists",
+                       .hint = std::string(reserved.instead)});
+}
+
 void refuse_unknown_option(const CLI::App& app, const std::string& word) {
   std::vector<std::string> options = names_of_options(app);
   if (std::ranges::count(options, word.substr(0, word.find('='))) > 0) return;
@@ -151,6 +161,7 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
       at = at->get_subcommand(word);
       continue;
     }
+    if (at == &app) refuse_reserved_word(word);
     throw UserError({.place = at == &app ? "command line" : at->get_name(),
                      .got = fmt::format("no {} is called '{}'", at == &app ? "verb" : "subcommand", printable(word)),
                      .expected = fmt::format("one of {}", fmt::join(known, ", ")),
@@ -161,6 +172,7 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
 const CLI::App& subcommand_named(const CLI::App& app, const std::string& name) {
   std::vector<std::string> known = names_of_subcommands(app);
   if (std::ranges::count(known, name) > 0) return *app.get_subcommand(name);
+  if (!app.get_parent()) refuse_reserved_word(name);
   if (known.empty())
     throw UserError({.place = app.get_name(), .got = fmt::format("has no subcommand '{}'", printable(name))});
   throw UserError(

@@ -1,19 +1,47 @@
+// `sextant validate`: measured runs, predicted and compared.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "app/given_options.h"
+#include "app/output_file.h"
 #include "app/page_origin.h"
-#include "app/verbs.h"
+#include "app/validate_options.h"
+#include "app/verb.h"
 #include "base/files.h"
 #include "validate/calibrate.h"
 #include "validate/layout_choice_validation.h"
+#include "validate/published_run.h"
 #include "validate/validation_figures.h"
 #include "view/pages/validation_html.h"
 
 namespace sextant {
 
 namespace {
+
+struct ValidateArguments {
+  std::string file{kPublishedRuns};  // a CSV file of measured runs
+  bool json = false, search = false, calibrate = false, hold_out = false;
+  bool memory = false;  // of hold_out: in place of step times
+  std::string machine;  // of hold_out and calibrate: runs on it alone
+  std::string html;     // a file to write
+  std::string write;    // of hold_out: a CSV file to write
+};
+
+void add_validate_options(CLI::App& verb, ValidateArguments& a) {
+  verb.add_option("file", a.file, "a CSV file of measured runs")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON");
+  verb.add_option("--html", a.html, "write the validation as one HTML file")->check(output_file("--html"));
+  verb.add_flag("--search", a.search, "judge the search by layouts that were measured");
+  verb.add_flag("--calibrate", a.calibrate, "fit the machines' efficiencies and print them");
+  verb.add_flag("--hold-out", a.hold_out, "predict each source by a fit on the others");
+  verb.add_option("--machine", a.machine, "with --calibrate or --hold-out: runs on this machine alone");
+  verb.add_flag("--memory", a.memory,
+                "with --hold-out: how far memory of other software is off, in place of step times");
+  verb.add_option("--write", a.write, "with --hold-out: write the errors that intervals are learned from, as CSV")
+      ->check(output_file("--write"));
+}
 
 void print_calibrations(Validation& validation, const std::string& only) {
   for (const auto& [name, machine] : validation.machines()) {
@@ -51,7 +79,7 @@ std::vector<HeldOutError> print_held_out(Validation& validation, const std::stri
   return found;
 }
 
-void hold_out(Validation& validation, const PlanArguments& arguments) {
+void hold_out(Validation& validation, const ValidateArguments& arguments) {
   std::vector<HeldOutError> errors;
   for (Models models : {Models::dense, Models::experts})
     std::ranges::move(print_held_out(validation, arguments.machine, models), std::back_inserter(errors));
@@ -60,41 +88,69 @@ void hold_out(Validation& validation, const PlanArguments& arguments) {
 }
 
 // Estimates of memory are not fitted: a row is held out of the interval alone.
-void hold_out_memory(const Validation& validation, const PlanArguments& arguments) {
+void hold_out_memory(const Validation& validation, const ValidateArguments& arguments) {
   std::vector<HeldOutError> errors = memory_errors(validation, arguments.machine);
   fmt::print("{}{}", memory_errors_text(errors), memory_coverage_text(errors));
   if (!arguments.write.empty()) write_file_atomically(arguments.write, held_out_csv(errors));
 }
 
-void print_layout_choices(const Validation& validation, bool json) {
+// Layouts that a search would choose, judged by predictions with fitted constants.
+void print_layout_choices(Validation& validation, const ValidateArguments& a) {
+  validation.predict(Constants::tables);
+  validation.predict(Constants::fitted);
   std::vector<MeasuredGroup> groups = measured_groups(validation);
   std::vector<LayoutChoiceResult> results = layout_choice_results(validation);
-  fmt::print("{}", json ? layout_choice_json(groups, results) : layout_choice_text(groups, results));
+  fmt::print("{}", a.json ? layout_choice_json(groups, results) : layout_choice_text(groups, results));
 }
 
-}  // namespace
-
-void validate_verb(const PlanArguments& arguments) {
-  std::vector<PublishedRun> runs = read_published_runs(arguments.validate);
-  if (arguments.memory)
+// Rows that the mode can judge; no other row counts in a fit.
+std::vector<PublishedRun> judged_runs(const ValidateArguments& a, ValidateMode mode) {
+  std::vector<PublishedRun> runs = read_published_runs(a.file);
+  if (a.memory)
     std::erase_if(runs, [](const PublishedRun& run) { return !run.memory_gb || run.has_experts(); });
-  // No other row counts in a fit.
-  if ((arguments.hold_out && !arguments.memory) || arguments.calibrate)
+  else if (mode == ValidateMode::hold_out || mode == ValidateMode::calibrate)
     std::erase_if(runs, [](const PublishedRun& run) { return !run.judged() && !run.judged_experts(); });
-  Validation validation(std::move(runs));
-  if (arguments.memory) return hold_out_memory(validation, arguments);
-  if (arguments.hold_out) return hold_out(validation, arguments);
-  if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
+  return runs;
+}
+
+void print_predictions(Validation& validation, const ValidateArguments& a, const std::string& command) {
   validation.predict(Constants::tables);
   ValidationFigures tables = figures_of(validation);
   validation.predict(Constants::fitted);
-  if (arguments.search) return print_layout_choices(validation, arguments.json);
   ValidationFigures fitted = figures_of(validation);
-  if (!arguments.report.empty())
-    write_file_atomically(arguments.report,
-                          validation_html(validation, tables, fitted, page_origin("", "", arguments.command)));
-  fmt::print(
-      "{}", arguments.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));
+  if (!a.html.empty())
+    write_file_atomically(a.html, validation_html(validation, tables, fitted, page_origin("", "", command)));
+  fmt::print("{}", a.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));
 }
+
+void run_validate(const ValidateArguments& a, VerbContext& context) {
+  std::vector<std::string> given = given_options(*context.verb, validate_options());
+  ValidateMode mode = validate_mode(given);
+  refuse_unused(validate_options(), static_cast<size_t>(mode), given);
+  Validation validation(judged_runs(a, mode));
+  switch (mode) {
+    case ValidateMode::hold_out:
+      return a.memory ? hold_out_memory(validation, a) : hold_out(validation, a);
+    case ValidateMode::calibrate:
+      return print_calibrations(validation, a.machine);
+    case ValidateMode::search:
+      return print_layout_choices(validation, a);
+    case ValidateMode::predict:
+      return print_predictions(validation, a, context.command);
+  }
+}
+
+constexpr ValueFormat kValidateValues[] = {{"FILE", "a CSV file", "file"}};
+
+}  // namespace
+
+const VerbDef validate_verb{
+    .words = "validate",
+    .summary = "Predict measured runs and compare with their times",
+    .details = "Without a file they are the published runs that come with the program",
+    .examples = "sextant validate tests/fuzz/seeds/published.csv",
+    .values = kValidateValues,
+    .declare = declare_verb<add_validate_options, run_validate>,
+};
 
 }  // namespace sextant

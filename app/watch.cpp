@@ -12,15 +12,19 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "app/given_options.h"
 #include "app/json_output.h"
 #include "app/output.h"
-#include "app/verbs.h"
+#include "app/output_file.h"
+#include "app/verb.h"
+#include "app/verbosity_options.h"
 #include "app/watch_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/program_folder.h"
 #include "base/text_style.h"
+#include "base/verbosity.h"
 #include "laws/quantity.h"
 #include "train/health/stop.h"
 #include "train/metrics.h"
@@ -34,6 +38,23 @@
 namespace sextant {
 
 namespace {
+
+struct WatchArguments {
+  std::vector<std::string> directories;
+  std::string host;       // empty: this machine alone
+  int64_t port = 6789;    // 0: any that is free
+  double stop_after = 0;  // seconds; 0: when it is interrupted
+  bool text = false;
+  std::vector<std::string> fields;  // empty: those that fit the mode
+  std::string x = "step";
+  int64_t width = 0;        // characters; 0: the terminal's
+  std::string export_page;  // an HTML file to write
+  std::string csv;          // a file to write
+  std::string tensorboard;  // a folder to write event files to
+  std::string forward;      // a service to hand runs on to
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
 
 constexpr size_t kExportParts = 500;  // of each curve of an exported page
 
@@ -189,11 +210,40 @@ void plot_runs(const WatchArguments& a) {
   }
 }
 
-}  // namespace
+void add_watch_options(CLI::App& verb, WatchArguments& a) {
+  verb.add_option("directories", a.directories, "runs (train --out), or folders of runs")->required();
+  verb.add_option("--port", a.port, "of the page; 0 = any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  verb.add_option("--host", a.host,
+                  "address to listen on, such as 0.0.0.0; the page then needs the token of the address that is "
+                  "printed [127.0.0.1, without a token]");
+  verb.add_option("--stop-after", a.stop_after, "end after so many seconds [when it is interrupted]")
+      ->check(CLI::Range(0.001, 1e9));
+  verb.add_flag("--text", a.text, "print the curves and end");
+  verb.add_option("--field", a.fields,
+                  "of --text and --csv: a field of metrics.jsonl, may be repeated [of --text: loss, validation_loss, "
+                  "grad_norm, lr, tokens_per_s; of --csv: all]");
+  verb.add_option("--x", a.x,
+                  "of --text: what is drawn over; seconds are those spent in steps, flops the sum of model_flops")
+      ->check(CLI::IsMember({"step", "tokens", "seconds", "flops"}))
+      ->capture_default_str();
+  verb.add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
+  verb.add_option("--html", a.export_page, "write the page to this HTML file, with decimated curves, and end")
+      ->check(output_file("--html"));
+  verb.add_option("--csv", a.csv, "write all values to this file and end")->check(output_file("--csv"));
+  verb.add_option("--tensorboard", a.tensorboard, "write event files of TensorBoard into this folder and end");
+  verb.add_option("--forward", a.forward,
+                  "follow the runs into this service until they end, by the Python package of that name")
+      ->check(CLI::IsMember({"wandb", "mlflow"}));
+  verb.add_flag("--json", a.json, "print JSON: the address of the page, the file, or the last values of each run");
+  add_quiet(verb, a.verbosity, "no remarks on standard error");
+}
 
-void watch_verb(const WatchArguments& a) {
-  WatchMode mode = watch_mode(a.given);
-  refuse_unused(watch_options(), static_cast<size_t>(mode), a.given);
+void run_watch(const WatchArguments& a, VerbContext& context) {
+  std::vector<std::string> given = given_options(*context.verb, watch_options());
+  WatchMode mode = watch_mode(given);
+  refuse_unused(watch_options(), static_cast<size_t>(mode), given);
   switch (mode) {
     case WatchMode::serve:
       return serve_runs(a);
@@ -209,5 +259,31 @@ void watch_verb(const WatchArguments& a) {
       return forward_runs(a);
   }
 }
+
+constexpr ValueFormat kWatchValues[] = {
+    {"SECONDS", "seconds", "--stop-after"},
+    {"COLUMNS", "columns", "--width"},
+    {"PORT", "", "--port"},
+    {"FILE", "the name of a file to write", "--csv"},
+    {"DIR", "a directory", "--tensorboard"},
+    {"ADDRESS", "an address of this machine, such as 0.0.0.0", "--host"},
+    {"FIELD", "a field of metrics.jsonl, such as loss", "--field"},
+};
+
+}  // namespace
+
+const VerbDef watch_verb{
+    .words = "watch",
+    .summary = "Curves and events of runs: live page, file or terminal",
+    .details = "",
+    .examples =
+        "sextant watch runs\n"
+        "sextant watch runs/longer --text --field loss\n"
+        "sextant watch runs --html runs.html\n"
+        "sextant watch runs --csv runs.csv --field loss\n"
+        "sextant watch runs --tensorboard tensorboard",
+    .values = kWatchValues,
+    .declare = declare_verb<add_watch_options, run_watch>,
+};
 
 }  // namespace sextant

@@ -3,9 +3,9 @@
 
     bench/calibrate.py PROGRAM [fit] [held-out] [validation] [--machine NAME]
 
-fit         [fitted] and [fitted_experts] of machines/NAME.toml, by `plan --validate --calibrate`
-held-out    data/held_out.csv and bench/results/held_out.txt (and the same of memory, held_out_memory.*), by `plan --validate --hold-out`, and docs/images/intervals.svg
-validation  bench/results/validation.txt, by `plan --validate`
+fit         [fitted] and [fitted_experts] of machines/NAME.toml, by `validate --calibrate`
+held-out    data/held_out.csv and bench/results/held_out.txt (and the same of memory, held_out_memory.*), by `validate --hold-out`, and docs/images/intervals.svg
+validation  bench/results/validation.txt, by `validate`
 
 Without a word all three, one after the other: each takes minutes on idle cores."""
 import argparse
@@ -20,7 +20,7 @@ FIT = re.compile(r"# (\S+): (\d+) rows, [\d.]+ before, [\d.]+ after\n\[(\w+)\]\n
 
 
 def output_of(program, *arguments):
-    return subprocess.run([program, "plan", "--validate", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run([program, "validate", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def write_fits(program, only):
@@ -31,7 +31,7 @@ def write_fits(program, only):
         file = ROOT / "machines" / f"{machine}.toml"
         content = file.read_text()
         fit = (f'[{table}]\n{values}on = "the {rows} {ROWS[table]} that ran on it: '
-               'sextant plan --validate --calibrate (2026-11)"\n')
+               'sextant validate --calibrate (2026-11)"\n')
         old = re.search(rf"\[{table}\]\n(?:.+\n)+", content)
         if old:
             content = content[:old.start()] + fit + content[old.end():]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/images/intervals.svg from bench/results/held_out.txt, what `sextant plan --validate --hold-out` printed:
+"""Draws docs/images/intervals.svg from bench/results/held_out.txt, what `sextant validate --hold-out` printed:
 the share of measurements that each interval should hold, and the share that it held."""
 import pathlib
 import re

@@ -82,11 +82,11 @@ def predict(runs, sextant):
         write_as_published(runs, file)
         file.flush()
         try:
-            done = subprocess.run([sextant, "plan", "--validate", file.name, "--json"], stdout=subprocess.PIPE, text=True)
+            done = subprocess.run([sextant, "validate", file.name, "--json"], stdout=subprocess.PIPE, text=True)
         except OSError as error:
             sys.exit(f"{sextant}: {error.strerror}; scripts/build makes it, --sextant names another")
     if done.returncode != 0:
-        sys.exit(f"sextant plan --validate failed with {done.returncode}")
+        sys.exit(f"sextant validate failed with {done.returncode}")
     found = json.loads(done.stdout)["validate"]
     for row in found["each"]:
         run = runs[row["line"] - 2]

@@ -1,5 +1,5 @@
 // How long a search takes: Llama 3.1 70B on 1,024 H100s, 2,048 sequences of 8,192 tokens, and 8B on 64. Prints what
-// `sextant plan --search` would, and the time; fails when one takes more than 20 s. Time of the processors stands
+// `sextant search` would, and the time; fails when one takes more than 20 s. Time of the processors stands
 // beside it, as others may be using them.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// PlannedRun: the fastest layout of a run on a machine, as every answer has it. It is what `plan --search` finds: a
+// PlannedRun: the fastest layout of a run on a machine, as every answer has it. It is what `sextant search` finds: a
 // real Program, lowered whole and simulated.
 #pragma once
 

@@ -41,7 +41,7 @@ std::vector<HeldOutError> parse_held_out(std::string_view text, std::string_view
     if (found < 0)
       throw UserError({.place = fmt::format("{}:1", place),
                        .got = fmt::format("no column '{}'", name),
-                       .expected = "a file that `sextant plan --validate --hold-out --write FILE` made"});
+                       .expected = "a file that `sextant validate --hold-out --write FILE` made"});
     return static_cast<size_t>(found);
   };
   std::vector<HeldOutError> errors;

@@ -1,5 +1,5 @@
 // MemoryInterval: how far the memory that other software was seen to take may lie from our estimate of it. Learned from
-// published runs with measured memory (data/held_out_memory.csv, which `plan --validate --hold-out --memory --write`
+// published runs with measured memory (data/held_out_memory.csv, which `validate --hold-out --memory --write`
 // makes). Our own memory needs none: it is exact to the byte.
 #pragma once
 

@@ -1,5 +1,5 @@
 // PredictionInterval: how far a measurement may lie from a prediction. Learned from published runs, each predicted by a
-// fit that had not seen its source (data/held_out.csv, which `plan --validate --hold-out --write` makes).
+// fit that had not seen its source (data/held_out.csv, which `validate --hold-out --write` makes).
 #pragma once
 
 #include <cstddef>

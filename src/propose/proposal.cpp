@@ -376,7 +376,7 @@ class Proposer {
                         .got = fmt::format("one sequence of {} tokens needs {} with full recompute, and there are {}",
                                            seq_, human(arena_), human(request_.room)),
                         .expected = "a model that fits this machine",
-                        .hint = "`sextant plan --search --machine NAME --devices N` finds a layout for several"});
+                        .hint = "`sextant search CONFIG --machine NAME --devices N` finds a layout for several"});
     std::string why = fmt::format("{} of the memory there is.", human(arena_));
     draft_.set("batch.microbatch", microbatch_, "Sequences at once: " + why);
     say("memory", fmt::format("{} sequences at once, recompute {}: {}", microbatch_, word_of(recompute_), why));

@@ -201,7 +201,7 @@ std::vector<KnownRun> read_known_runs(std::string_view begin) {
   std::vector<KnownRun> runs = parse_known_runs(read_file(file), file, program_folder("configs") / "published");
   std::erase_if(runs, [&](const KnownRun& run) { return begin != kAllKnownRuns && !run.name.starts_with(begin); });
   if (runs.empty())
-    throw UserError({.place = fmt::format("--published {}", begin),
+    throw UserError({.place = fmt::format("published {}", begin),
                      .got = "no published run has a name that begins so",
                      .expected = fmt::format("one of the tables of {}", file.string())});
   return runs;

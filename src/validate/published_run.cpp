@@ -225,7 +225,7 @@ std::vector<std::filesystem::path> published_tables() {
     throw UserError({.place = folder.string(),
                      .got = "no table of published runs",
                      .expected = "the .csv files that are installed with the program",
-                     .hint = "--validate FILE names a table of your own"});
+                     .hint = "`sextant validate FILE` takes a table of your own"});
   std::ranges::sort(tables);
   return tables;
 }

@@ -1,4 +1,4 @@
-// `sextant ask` as a person uses it: the layout that an answer names is the one that `plan --search` finds, the page
+// `sextant ask` as a person uses it: the layout that an answer names is the one that `sextant search` finds, the page
 // has the figures of the JSON, and wrong questions are told what is wrong with them.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ const std::string kOneAxis = " --only tp=1 --only pp=1 --only schedule=1f1b";
 TEST(Ask, AnswersWithTheLayoutThatASearchFinds) {
   std::string tiny = config_path("tiny-llama.toml"), where = " --machine h100-sxm --devices 2 --json" + kOneAxis;
   Outcome asked = run_command(fmt::format("ask cost {} --tokens 1B{}", tiny, where));
-  Outcome searched = run_command(fmt::format("plan {} --search --tokens 1B{}", tiny, where));
+  Outcome searched = run_command(fmt::format("search {} --tokens 1B{}", tiny, where));
   ASSERT_EQ(asked.code, 0) << asked.output;
   ASSERT_EQ(searched.code, 0) << searched.output;
   auto plan = nlohmann::json::parse(asked.output)["plan"];

@@ -16,11 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(BadInput, CommandLine) {
-  expect_refusal(run_command(""), 2, {"no verb is given; expected one of new, train, ", "sextant --help"});
+  expect_refusal(run_command(""), 2, {"no verb is given; expected one of new, data, list, ", "sextant --help"});
   expect_refusal(run_command("bench"), 2, {"bench: no subcommand is given; expected one of gemm, "});
   expect_refusal(run_command("fly"), 2, {"no verb is called 'fly'"});
   expect_refusal(run_command("trian"), 2, {"did you mean train?"});
-  expect_refusal(run_command("search"), 2, {"did you mean sextant plan --search?"});
+  expect_refusal(run_command("straggler"), 2, {"did you mean sextant plan --straggler?"});
   expect_refusal(run_command("train"), 2,
                  {"train: config is required", "the path of a run's TOML file", "docs/config.md"});
   std::string tiny = config_path("tiny-llama.toml");

@@ -56,16 +56,16 @@ TEST(DoesNotFit, JsonHasNullForEveryTime) {
 }
 
 TEST(DoesNotFit, ASearchThatFindsNothing) {
-  Outcome outcome = run_command(fmt::format("plan {} --search --devices 1", kTooLarge));
+  Outcome outcome = run_command(fmt::format("search {} --devices 1", kTooLarge));
   EXPECT_EQ(outcome.code, kDoesNotFit) << outcome.output;
   EXPECT_NE(outcome.output.find("the smallest needs"), std::string::npos) << outcome.output;
   expect_no_times(outcome.output);
 }
 
 TEST(DoesNotFit, Serving) {
-  std::string serve = config_path("plan/llama3-70b.toml") +
-                      " mesh.tp=1 mesh.dp=256 --machine h100-sxm --serve mesh.sequence_parallel=false";
-  Outcome text = run_command("plan " + serve), json = run_command("plan " + serve + " --json");
+  std::string serve =
+      config_path("plan/llama3-70b.toml") + " mesh.tp=1 mesh.dp=256 --machine h100-sxm mesh.sequence_parallel=false";
+  Outcome text = run_command("plan-serving " + serve), json = run_command("plan-serving " + serve + " --json");
   EXPECT_EQ(text.code, kDoesNotFit) << text.output;
   EXPECT_NE(text.output.find("DOES NOT FIT"), std::string::npos) << text.output;
   expect_no_times(text.output);

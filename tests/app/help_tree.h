@@ -15,12 +15,22 @@ struct HelpPage {
   std::vector<std::string> verbs, options, examples;
 };
 
+// A row of the program's own page: "train    sweep         Train every combination…"; the group is in the first row of
+// each.
+inline std::string verb_in_row(const std::string& line) {
+  static const std::regex row("(?:[a-z]+ +| {9})([a-z][a-z-]*) {2,}[A-Z].*");
+  std::smatch found;
+  return std::regex_match(line, found, row) ? found[1].str() : "";
+}
+
 inline HelpPage help_page(const std::string& words) {
   HelpPage page{words, {}, {}, {}};
   std::istringstream text(run_command(words + " --help").output);
   std::string section;
   for (std::string line; std::getline(text, line);) {
     if (!line.empty() && line[0] != ' ' && line.back() == ':') section = line;
+    if (std::string verb = words.empty() && section.empty() ? verb_in_row(line) : ""; !verb.empty())
+      page.verbs.push_back(verb);
     if (!line.starts_with("  ") || line.starts_with("   ")) continue;
     if (section == "Subcommands:") page.verbs.push_back(line.substr(2, line.find(' ', 2) - 2));
     if (section == "Example:" || section == "Examples:") page.examples.push_back(line.substr(2));

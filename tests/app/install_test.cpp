@@ -34,11 +34,11 @@ TEST(Install, TheTreeMayBeMoved) {
   fs::path published = moved / "share" / "sextant" / "data" / "published";
   for (const char* table : {"published_runs.csv", "published_moe_runs.csv"}) fs::remove(published / table);
   fs::copy_file(fs::path(checkout::kSources) / "tests/fuzz/seeds/published.csv", published / "few.csv");
-  Outcome few = run_installed(moved, "plan --validate --json");
+  Outcome few = run_installed(moved, "validate --json");
   EXPECT_EQ(few.code, 0) << few.output;
   EXPECT_NE(few.output.find("\"file\": \"few.csv\""), std::string::npos) << few.output;
   fs::remove(published / "few.csv");
-  Outcome none = run_installed(moved, "plan --validate");
+  Outcome none = run_installed(moved, "validate");
   EXPECT_EQ(none.code, 2);
   EXPECT_NE(none.output.find("no table of published runs"), std::string::npos) << none.output;
   // Nothing of the source tree is read: a machine that is taken away is missing.

@@ -32,7 +32,7 @@ TEST(Limits, NumbersThatNoIntegerHolds) {
   std::string huge = "100000000000000000000";
   expect_short_refusal(run_briefly("data order " + kTiny + " --samples " + huge), 2, {"--samples", huge, "too large"});
   expect_short_refusal(run_briefly("generate nowhere --samples " + huge), 2, {"--samples", "too large"});
-  expect_short_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + huge), 2,
+  expect_short_refusal(run_briefly("search " + kTiny + " --machine h100-sxm --devices " + huge), 2,
                        {"--devices", huge, "16777216"});
   expect_short_refusal(run_briefly("train " + kTiny + " --ranks -" + huge), 2, {"--ranks", "-" + huge});
 }
@@ -42,7 +42,7 @@ TEST(Limits, NumbersThatNothingCouldBeDoneWith) {
   expect_short_refusal(run_briefly("data order " + kTiny + " --samples " + many), 2, {"--samples", many, "1000000000"});
   expect_short_refusal(run_briefly("data order " + kTiny + " --samples=-3"), 2, {"--samples", "-3"});
   expect_short_refusal(run_briefly("generate nowhere --samples " + many), 2, {"--samples", "1000000000"});
-  expect_short_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + many), 2,
+  expect_short_refusal(run_briefly("search " + kTiny + " --machine h100-sxm --devices " + many), 2,
                        {"--devices", many, "16777216"});
   expect_short_refusal(run_briefly("doctor --burn 1e300"), 2, {"--burn"});
 }
@@ -63,7 +63,7 @@ TEST(Limits, PublishedRunsOfImpossibleSize) {
       "batch,measured_iter_s,how_known\n";
   auto with = [&](const std::string& row) {
     std::ofstream(place / "runs.csv") << header << "Megatron,A100-80GB-SXM,gpt,fp16," << row << ",3.7,trust A\n";
-    return run_briefly("plan --validate " + (place / "runs.csv"));
+    return run_briefly("validate " + (place / "runs.csv"));
   };
   expect_short_refusal(with("30,3072,32,12288,51200,2048,64,32,2,1,2147483648,16"), 2,
                        {"runs.csv:2", "global_batch_seqs", "at most"});
@@ -80,7 +80,7 @@ TEST(Limits, InputsThatAreNoRegularFiles) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   expect_short_refusal(run_briefly("plan " + pipe), 2, {pipe, "named pipe", "regular file"});
   expect_short_refusal(run_briefly("data inspect " + pipe), 2, {pipe, "regular file"});
-  expect_short_refusal(run_briefly("plan --validate " + pipe), 2, {pipe, "named pipe"});
+  expect_short_refusal(run_briefly("validate " + pipe), 2, {pipe, "named pipe"});
   expect_short_refusal(run_briefly("plan /dev/zero"), 2, {"/dev/zero", "a device"});
   // A pipe that the shell connects is read to its end.
   EXPECT_EQ(run_briefly("plan /dev/stdin", "cat " + kTiny + " |").code, 0);

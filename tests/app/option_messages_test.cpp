@@ -56,7 +56,8 @@ TEST(OptionMessages, EveryOptionSaysInWordsWhatItTakes) {
       ++options;
       const std::string expected = option.at("expected"),
                         place = verb.at("verb").get<std::string>() + " " + long_name(option);
-      EXPECT_NE(expected, "a value") << place << " needs a row in app/option_values.cpp";
+      EXPECT_NE(expected, "a value") << place
+                                     << " needs a row in the values of its VerbDef, or in app/option_values.cpp";
       EXPECT_FALSE(expected.empty()) << place;
       if (!option.at("positional").get<bool>()) {
         EXPECT_NE(expected, option.at("about").get<std::string>()) << place;
@@ -157,14 +158,14 @@ TEST(OptionMessages, ExamplesOfValuesAreTaken) {
   ScratchPlace place("examples-of-values");
   ASSERT_EQ(run_command(tiny_train(place, "")).code, 0);
   const std::string tiny = config_path("tiny-llama.toml"), few = " --only tp=1 --only pp=1 --only dp=2";
-  const std::string search = "plan " + tiny + " --machine h100-sxm --search --devices 2" + few;
+  const std::string search = "search " + tiny + " --machine h100-sxm --devices 2" + few;
   const std::string what_if = "ask what-if gpt2 --machine h200 --devices 8 --tokens 10B --only tp=1 --only pp=1";
   const std::map<std::string, std::string> commands{
-      {"plan --headroom", search},
+      {"search --headroom", search},
       {"plan --tokens", "plan " + tiny + " --machine h200"},
-      {"plan --params", "plan"},
-      {"plan --compute", "plan"},
-      {"plan --inference-tokens", "plan --params 1B"},
+      {"laws --params", "laws"},
+      {"laws --compute", "laws"},
+      {"laws --inference-tokens", "laws --params 1B"},
       {"ask what-if --change", what_if},
       {"replay --against", "replay " + place / "run" + " --step 10 --bisect"},
       {"launch --constraint", "launch --slurm " + tiny},

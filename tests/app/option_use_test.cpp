@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <span>
 
 #include "app/launch_options.h"
-#include "app/plan_options.h"
+#include "app/validate_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "checkout.h"
 #include "command.h"
+#include "expectations.h"
 
 namespace sextant {
 namespace {
@@ -29,7 +32,7 @@ std::string seed_path(const std::string& name) {
 
 struct VerbCase {
   std::string verb;
-  const OptionTable& table;
+  OptionTable table;
   size_t (*mode_of)(const std::vector<std::string>& given);
   std::vector<Given> bases;  // what chooses each mode, in the table's order
   Given samples;             // a value for each option, other than the base's
@@ -41,56 +44,105 @@ std::vector<std::string> names_of(const Given& given) {
   return names;
 }
 
-const VerbCase& plan_case() {
-  static const std::string tiny = config_path("tiny-llama.toml"), published = seed_path("published.csv");
-  static const VerbCase plan{
-      .verb = "plan",
-      .table = plan_options(),
-      .mode_of = [](const std::vector<std::string>& given) { return static_cast<size_t>(plan_mode(given)); },
-      .bases = {{{"config", tiny}, {"--machine", "h100-sxm"}},
-                {{"config", tiny}, {"--machine", "h100-sxm"}, {"--search", ""}},
-                {{"config", tiny}, {"--machine", "h100-sxm"}, {"--serve", ""}, {"--prompt", "16"}},
-                {{"--fit", seed_path("runs.csv")}, {"--params", "1B"}},
-                {{"--validate", published}},
-                {{"--validate", published}, {"--search", ""}},
-                {{"--validate", published}, {"--calibrate", ""}},
-                {{"--validate", published}, {"--hold-out", ""}},
-                {{"--published", "playbook-3b-8"}},
-                {{"--published", "playbook-3b-8"}, {"--search", ""}, {"--only", "microbatch=1"}}},
-      .samples = {{"config", config_path("tiny-gpt2.toml")},
-                  {"overrides", "model.layers=1"},
+// Of a verb that does one thing: every option has an effect.
+struct OneMode {
+  std::string verb;
+  Given base, samples;
+};
+
+std::vector<OneMode> verbs_of_one_mode() {
+  const std::string tiny = config_path("tiny-llama.toml"), other = config_path("tiny-gpt2.toml");
+  return {{.verb = "plan",
+           .base = {{"config", tiny}, {"--machine", "h100-sxm"}},
+           .samples = {{"config", other},
+                       {"overrides", "model.layers=1"},
+                       {"--json", ""},
+                       {"--machine", "a100-40-sxm"},
+                       {"--software", "megatron-2021"},
+                       {"--tokens", "1B"},
+                       {"--html", kWrites},
+                       {"--vary", "batch.seq=16"},
+                       {"--layouts", "1"},
+                       {"--trace", kWrites},
+                       {"--timeline", kWrites},
+                       {"--memory-timeline", kWrites},
+                       {"--mesh", kWrites},
+                       {"--straggler", "2"},
+                       {"--jitter", "0.5"},
+                       {"--imbalance", "1.5"}}},
+          {.verb = "search",
+           .base = {{"config", tiny}, {"--machine", "h100-sxm"}},
+           .samples = {{"config", other},
+                       {"overrides", "model.layers=1"},
+                       {"--json", ""},
+                       {"--machine", "a100-40-sxm"},
+                       {"--software", "megatron-2021"},
+                       {"--tokens", "1B"},
+                       {"--html", kWrites},
+                       {"--imbalance", "1.5"},
+                       {"--only", "recompute=full"},
+                       {"--devices", "2"},
+                       {"--headroom", "5%"},
+                       {"--write", kWrites}}},
+          {.verb = "plan-serving",
+           .base = {{"config", tiny}, {"--machine", "h100-sxm"}, {"--prompt", "16"}},
+           .samples = {{"config", other},
+                       {"overrides", "model.layers=1"},
+                       {"--json", ""},
+                       {"--machine", "a100-40-sxm"},
+                       {"--software", "megatron-2021"},
+                       {"--prompt", "8"},
+                       {"--context", "48"}}},
+          {.verb = "laws",
+           .base = {{"--fit", seed_path("runs.csv")}, {"--params", "1B"}},
+           .samples = {{"--compute", "1e20"},
+                       {"--tokens", "1B"},
+                       {"--params", "2B"},
+                       {"--inference-tokens", "1T"},
+                       {"--fit", seed_path("runs_flops.csv")},
+                       {"--json", ""}}},
+          {.verb = "published",
+           .base = {{"name", "playbook-3b-8"}},
+           .samples = {{"name", "playbook-9b-16"}, {"--search", ""}, {"--only", "microbatch=1"}, {"--json", ""}}}};
+}
+
+// The table has one mode, which uses all options.
+const VerbCase& one_mode_case(size_t verb) {
+  static const std::vector<OneMode> verbs = verbs_of_one_mode();
+  static constexpr VerbMode mode{"only", "the verb"};
+  static std::map<size_t, std::vector<OptionUse>> uses;
+  static std::map<size_t, VerbCase> cases;
+  if (!cases.contains(verb)) {
+    for (const auto& [option, value] : verbs[verb].samples) uses[verb].push_back({option, 1});
+    cases.emplace(verb, VerbCase{.verb = verbs[verb].verb,
+                                 .table = {std::span(&mode, 1), uses[verb]},
+                                 .mode_of = [](const std::vector<std::string>&) { return size_t{0}; },
+                                 .bases = {verbs[verb].base},
+                                 .samples = verbs[verb].samples});
+  }
+  return cases.at(verb);
+}
+
+const VerbCase& validate_case() {
+  static const std::string published = seed_path("published.csv");
+  static const VerbCase validate{
+      .verb = "validate",
+      .table = validate_options(),
+      .mode_of = [](const std::vector<std::string>& given) { return static_cast<size_t>(validate_mode(given)); },
+      .bases = {{{"file", published}},
+                {{"file", published}, {"--search", ""}},
+                {{"file", published}, {"--calibrate", ""}},
+                {{"file", published}, {"--hold-out", ""}}},
+      .samples = {{"file", seed_path("runs.csv")},
                   {"--json", ""},
-                  {"--machine", "a100-40-sxm"},
-                  {"--software", "megatron-2021"},
                   {"--html", kWrites},
-                  {"--vary", "batch.seq=16"},
-                  {"--layouts", "1"},
-                  {"--trace", kWrites},
-                  {"--timeline", kWrites},
-                  {"--memory-timeline", kWrites},
-                  {"--mesh", kWrites},
-                  {"--straggler", "2"},
-                  {"--jitter", "0.5"},
-                  {"--imbalance", "1.5"},
                   {"--search", ""},
-                  {"--only", "recompute=full"},
-                  {"--devices", "2"},
-                  {"--headroom", "5%"},
-                  {"--write", kWrites},
-                  {"--serve", ""},
-                  {"--prompt", "8"},
-                  {"--context", "48"},
-                  {"--validate", seed_path("runs.csv")},
                   {"--calibrate", ""},
                   {"--hold-out", ""},
+                  {"--machine", "a100-40-sxm"},
                   {"--memory", ""},
-                  {"--published", "playbook-9b-16"},
-                  {"--tokens", "1B"},
-                  {"--compute", "1e20"},
-                  {"--params", "2B"},
-                  {"--inference-tokens", "1T"},
-                  {"--fit", seed_path("runs_flops.csv")}}};
-  return plan;
+                  {"--write", kWrites}}};
+  return validate;
 }
 
 const VerbCase& launch_case() {
@@ -139,7 +191,7 @@ const VerbCase& launch_case() {
 
 std::string command_of(const VerbCase& verb, const Given& given, const std::string& file) {
   std::string line = verb.verb;
-  for (const char* positional : {"config", "overrides"})
+  for (const char* positional : {"config", "overrides", "file", "name"})
     if (given.contains(positional)) line += " " + given.at(positional);
   for (const auto& [name, value] : given)
     if (name.starts_with("--")) line += fmt::format(" {} {}", name, value == kWrites ? file : value);
@@ -173,6 +225,7 @@ Given with_option(const VerbCase& verb, Given given, const std::string& option) 
   // mpirun knows apptainer only: there the other runtime is what makes a difference, by a refusal.
   if (option == "--runtime" && given.contains("--mpi") && !given.contains("--without-ssh")) given[option] = "pyxis";
   if (option == "--compute") given.erase("--params");
+  if (option == "--only" && verb.verb == "published") given["--search"] = "";
   if (option == "--vary" || option == "--layouts") given["--html"] = kWrites;
   if (option == "--imbalance" && given.contains("config")) {
     given["config"] = config_path("tiny-moe.toml");
@@ -204,7 +257,7 @@ void expect_used_or_refused(const VerbCase& verb, size_t mode, const std::string
     without.erase(option);
     if (base.contains(option)) without[option] = base.at(option);
     Answer before = without == base ? of_base : ask(verb, without);
-    EXPECT_TRUE(answer.code == 0 || option == "--validate" || given[option] == "pyxis") << line << "\n" << answer.text;
+    EXPECT_TRUE(answer.code == 0 || option == "file" || given[option] == "pyxis") << line << "\n" << answer.text;
     EXPECT_TRUE(answer.text != before.text || answer.file != before.file)
         << line << " says the same without " << option;
     bool writes = std::ranges::any_of(given, [](const auto& one) { return one.second == kWrites; });
@@ -230,12 +283,23 @@ void expect_all_used_or_refused(const VerbCase& verb, size_t mode) {
   for (const OptionUse& use : verb.table.options) expect_used_or_refused(verb, mode, std::string(use.option), once);
 }
 
-class PlanModes : public testing::TestWithParam<size_t> {};
-TEST_P(PlanModes, EveryOptionIsUsedOrRefused) {
-  expect_all_used_or_refused(plan_case(), GetParam());
+class OneModeVerbs : public testing::TestWithParam<size_t> {};
+TEST_P(OneModeVerbs, EveryOptionHasAnEffect) {
+  expect_all_used_or_refused(one_mode_case(GetParam()), 0);
 }
-INSTANTIATE_TEST_SUITE_P(Options, PlanModes, testing::Range<size_t>(0, plan_options().modes.size()),
-                         [](const auto& info) { return std::string(plan_options().modes[info.param].name); });
+INSTANTIATE_TEST_SUITE_P(Options, OneModeVerbs, testing::Range<size_t>(0, verbs_of_one_mode().size()),
+                         [](const auto& info) {
+                           std::string name = verbs_of_one_mode()[info.param].verb;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+class ValidateModes : public testing::TestWithParam<size_t> {};
+TEST_P(ValidateModes, EveryOptionIsUsedOrRefused) {
+  expect_all_used_or_refused(validate_case(), GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Options, ValidateModes, testing::Range<size_t>(0, validate_options().modes.size()),
+                         [](const auto& info) { return std::string(validate_options().modes[info.param].name); });
 
 class LaunchModes : public testing::TestWithParam<size_t> {};
 TEST_P(LaunchModes, EveryOptionIsUsedOrRefused) {
@@ -245,22 +309,37 @@ INSTANTIATE_TEST_SUITE_P(Options, LaunchModes, testing::Range<size_t>(0, launch_
                          [](const auto& info) { return std::string(launch_options().modes[info.param].name); });
 
 TEST(OptionUse, EveryModeHasABaseAndEveryOptionASample) {
-  for (const VerbCase* verb : {&plan_case(), &launch_case()}) {
+  for (const VerbCase* verb : {&validate_case(), &launch_case()}) {
     EXPECT_EQ(verb->bases.size(), verb->table.modes.size());
     for (const OptionUse& use : verb->table.options)
       EXPECT_TRUE(verb->samples.contains(std::string(use.option))) << use.option;
   }
+  for (const OneMode& verb : verbs_of_one_mode()) {
+    size_t options = 0;
+    for (const nlohmann::json& option :
+         nlohmann::json::parse(run_command("help --json " + verb.verb).output)["options"]) {
+      std::string name = option["names"][0];
+      if (name == "--help" || name == "--quiet" || name == "--verbose") continue;
+      EXPECT_TRUE(verb.samples.contains(name)) << verb.verb << " " << name;
+      ++options;
+    }
+    EXPECT_EQ(options, verb.samples.size()) << verb.verb;
+  }
 }
 
 TEST(OptionUse, WhatOnlyAMachineCanAnswerNeedsOne) {
-  for (const OptionUse& use : plan_options().options) {
-    std::string option(use.option);
-    if (!needs_machine(option)) continue;
-    Outcome outcome = run_command(command_of(
-        plan_case(), {{"config", config_path("tiny-llama.toml")}, {option, plan_case().samples.at(option)}}, "none"));
+  const VerbCase& plan = one_mode_case(0);
+  for (const char* option :
+       {"--software", "--tokens", "--layouts", "--imbalance", "--trace", "--timeline", "--straggler", "--jitter"}) {
+    Given given{{"config", config_path("tiny-llama.toml")}, {option, plan.samples.at(option)}};
+    if (std::string_view(option) == "--layouts") given["--html"] = kWrites;
+    Outcome outcome = run_command(command_of(plan, given, "none"));
     EXPECT_EQ(outcome.code, 2) << option;
     EXPECT_NE(outcome.output.find("--machine"), std::string::npos) << outcome.output;
   }
+  for (const char* verb : {"search", "plan-serving"})
+    expect_refusal(run_command(fmt::format("{} {}", verb, config_path("tiny-llama.toml"))), 2,
+                   {"--machine is required"});
 }
 
 // Options of other verbs that mean nothing without another, or beside it.
@@ -292,7 +371,8 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
                                   "launch " + tiny + " --slurm --runtime pyxis",
                                   "plan " + tiny + " --html ''",
                                   "plan " + tiny + " --vary devices=2",
-                                  fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {
+                                  std::string("published --only zero=1"),
+                                  fmt::format("search {0} --machine h100-sxm --write {0}", tiny)}) {
     Outcome outcome = run_command(line);
     EXPECT_EQ(outcome.code, 2) << line << "\n" << outcome.output;
     std::string option = line.substr(line.rfind("--"));

@@ -1,4 +1,4 @@
-// A layout that --search prints, typed behind the config, and the file that --write writes are what was priced.
+// A layout that search prints, typed behind the config, and the file that --write writes are what was priced.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -32,7 +32,7 @@ TEST(SearchWrite, TheFirstLayoutRunsAsPriced) {
          "[batch]\nsequences = 4\nseq = 128\n";
   std::string written = place / "best.toml", html = place / "search.html";
   Outcome found =
-      run_command(fmt::format("plan {} --machine h100-sxm --search --only pp=2 --tokens 1B --write {} --html {} --json",
+      run_command(fmt::format("search {} --machine h100-sxm --only pp=2 --tokens 1B --write {} --html {} --json",
                               place / "run.toml", written, html));
   ASSERT_EQ(found.code, 0) << found.output;
   nlohmann::json json = nlohmann::json::parse(found.output);

@@ -143,14 +143,5 @@ TEST(Verbs, ExplainPrintsEveryPass) {
   }
 }
 
-// An option that means nothing without another is refused, and not passed over.
-TEST(Verbs, PlanOptionsThatNeedOthersSaySo) {
-  for (const char* options :
-       {"--only zero=1", "--hold-out", "--calibrate", "--search --only zero=1 --validate none.csv"}) {
-    Outcome outcome = run_command("plan " + config_path("tiny-llama.toml") + " " + options);
-    EXPECT_EQ(outcome.code, 2) << options << "\n" << outcome.output;
-  }
-}
-
 }  // namespace
 }  // namespace sextant

@@ -76,7 +76,7 @@ TEST(MemoryInterval, UpperEndIsAConformalQuantile) {
   EXPECT_NEAR(both.most, 9, 1e-9);
 }
 
-// As the last `plan --validate --hold-out --memory --write` left them.
+// As the last `validate --hold-out --memory --write` left them.
 TEST(MemoryInterval, OfPublishedRunsIsCalibrated) {
   MemoryIntervalModel model = load_memory_interval_model();
   ASSERT_GT(model.errors().size(), 90u);

@@ -105,7 +105,7 @@ TEST(PredictionInterval, ErrorsAreReadAsWritten) {
                UserError);
 }
 
-// Of the errors of all sources that were held out, as the last `plan --validate --hold-out --write` left them.
+// Of the errors of all sources that were held out, as the last `validate --hold-out --write` left them.
 TEST(PredictionInterval, OfPublishedRunsIsCalibrated) {
   IntervalModel model = load_interval_model();
   ASSERT_GT(model.errors().size(), 300u);

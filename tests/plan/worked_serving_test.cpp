@@ -57,7 +57,7 @@ TEST(WorkedServing, TheVramEstimatorsCases) {
   EXPECT_LT(static_cast<double>(mistral.working.n) / kGiB, 2.953);  // its scores are written out
 }
 
-// The bytes that `sextant plan --serve` states are those that these Programs hold.
+// The bytes that `sextant plan-serving` states are those that these Programs hold.
 TEST(WorkedServing, PlansSayTheSame) {
   Machine machine = load_machine("h100-sxm");
   SoftwareProfile profile = own_profile();

@@ -35,7 +35,7 @@ TEST(KnownRunSearchTest, FindsWhatIsNoSlowerThanThePublishedLayout) {
   const KnownRunSearch& found = results.front();
   EXPECT_LE(found.ratio(), 1 + 1e-6);
   EXPECT_EQ(found.found.choice.devices(), 8);
-  // Predicted as `plan --published` predicts it.
+  // Predicted as `published` predicts it.
   KnownRunResult planned = plan_known_runs(read_known_runs("playbook-3b-8"), intervals).front();
   EXPECT_NEAR(found.published.seconds, planned.fitted_s, 1e-9 * planned.fitted_s);
   nlohmann::json json = nlohmann::json::parse(known_run_searches_json(results))["published"][0];

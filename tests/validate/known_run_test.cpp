@@ -48,7 +48,7 @@ TEST(KnownRuns, WhatIsWrongWithTheListIsSaid) {
   EXPECT_THROW(read_known_runs("no such run"), UserError);
 }
 
-// docs/published-runs.md has what `sextant plan --published` prints. A few of its lines are made again here.
+// docs/published-runs.md has what `sextant published` prints. A few of its lines are made again here.
 TEST(KnownRuns, FiguresAreThoseOfThePage) {
   std::string page = read_file(program_folder("docs") / "published-runs.md");
   for (const char* name : {"megatron-2021-gpt-3b", "mt-nlg-530b", "playbook-9b-16", "llama3-405b-16384"}) {

@@ -27,9 +27,8 @@ struct Judged {
     fitted = figures_of(validation);
   }
   std::string html() const {
-    return validation_html(
-        validation, tables, fitted,
-        {.command = "sextant plan --validate --html a.html", .version = "1.2.3", .date = "2026-11-18"});
+    return validation_html(validation, tables, fitted,
+                           {.command = "sextant validate --html a.html", .version = "1.2.3", .date = "2026-11-18"});
   }
 
   Validation validation;
@@ -42,7 +41,7 @@ TEST(ValidationHtml, ShowsErrorsRunsAndReasons) {
   std::string html = judged.html();
   EXPECT_EQ(why_not_well_formed(html), "");
   EXPECT_NE(html.find("sextant 1.2.3, 2026-11-18."), std::string::npos);
-  EXPECT_NE(html.find("sextant plan --validate --html a.html"), std::string::npos);
+  EXPECT_NE(html.find("sextant validate --html a.html"), std::string::npos);
   ASSERT_EQ(judged.fitted.judged_errors.rows, 2u);
   auto percent = [](double share) { return fmt::format(">{:.1f} %<", 100 * share); };
   for (double share :
