@@ -10,6 +10,7 @@
 #include "app/usage_error.h"
 #include "app/verb.h"
 #include "config/json_schema.h"
+#include "config/reference.h"
 
 namespace sextant {
 
@@ -21,8 +22,8 @@ struct HelpArguments {
 };
 
 void add_help_options(CLI::App& verb, HelpArguments& a) {
-  verb.add_option("verb", a.verb, "the verb, and what stands below it");
-  verb.add_flag("--json", a.json, "print JSON: the verb's options and examples, and the verbs below it");
+  verb.add_option("verb", a.verb, "the verb, and what stands below it, or a key of the config");
+  verb.add_flag("--json", a.json, "print JSON: the verb's options and examples, and the verbs below it; of a key its meaning");
 }
 
 nlohmann::ordered_json option_json(const CommandOption& option) {
@@ -48,8 +49,27 @@ nlohmann::ordered_json command_json(const Command& command) {
   return json;
 }
 
+nlohmann::ordered_json key_json(const Key& key) {
+  return {{"key", key.name}, {"about", help_of(key)}, {"expected", expected_of(key)}, {"default", default_text(key)}};
+}
+
+// A key or a section of the config, such as train.recompute.
+void print_help_of_keys(const std::string& name, const HelpArguments& a) {
+  if (!a.json) {
+    fmt::print("{}", config_help(name));
+    return;
+  }
+  nlohmann::ordered_json keys = nlohmann::ordered_json::array();
+  for (const Key& key : schema())
+    if (key.name == name || key.name.starts_with(name + ".")) keys.push_back(key_json(key));
+  print_json(keys);
+}
+
 // The same text as VERB --help.
 void print_help(const HelpArguments& a, VerbContext& context) {
+  const std::string name = a.verb.size() == 1 ? a.verb.front() : "";
+  const bool is_below_section = name.find('.') != name.npos && is_section(name);  // `train` alone is a verb
+  if (find_key(name) || is_below_section) return print_help_of_keys(name, a);
   const CLI::App& program = context.program;
   const CLI::App* verb = &program;
   std::string above;
@@ -110,9 +130,9 @@ constexpr ValueFormat kManValues[] = {{"DIR", "a directory", "--all"}};
 
 const VerbDef help_verb{
     .words = "help",
-    .summary = "Show the options of a verb: sextant help bench comm",
+    .summary = "Show the options of a verb, or what a config key does",
     .details = "",
-    .examples = "sextant help train\nsextant help bench gemm",
+    .examples = "sextant help train\nsextant help bench gemm\nsextant help train.recompute",
     .values = {},
     .declare = declare_verb<add_help_options, print_help>,
 };

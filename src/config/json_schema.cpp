@@ -101,12 +101,12 @@ void add_property(Json& table, std::string_view name, const Key& key) {
 
 }  // namespace
 
-std::string config_json_schema() {
+std::string config_json_schema(std::span<const Key> keys) {
   Json root{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "The config of a Sextant run"}};
   root.update(table_of(""));
   for (const Section& section : sections())
     if (!section.name.empty()) root["properties"][std::string(section.name)] = table_of(section.help);
-  for (const Key& key : schema()) add_property(root, key.name, key);
+  for (const Key& key : keys) add_property(root, key.name, key);
   return root.dump(2) + "\n";
 }
 

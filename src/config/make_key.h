@@ -149,6 +149,9 @@ constexpr void add(Key& key, Range range) {
 constexpr void add(Key& key, std::string_view help) {
   key.help = help;
 }
+constexpr void add(Key& key, OnResume changed) {
+  key.changed = changed;
+}
 constexpr void add(Key& key, Affects affects) {
   key.affects = affects;
 }

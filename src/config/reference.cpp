@@ -60,34 +60,16 @@ right, and, where a name looks misspelt, the name that was probably meant:
     command line: model.heads=7: heads 7 does not divide hidden 768; expected a divisor of 768
 )";
 
-std::string type_text(const Key& key) {
-  if (key.name == "model.architecture") return "string";  // sextant list models lists them
-  if (key.kind == Kind::text && !key.choices.empty()) {
-    std::string out;
-    for (std::string_view word : words_of(key)) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);
-    return out;
-  }
-  std::string text = expected_of(key);
-  for (std::string_view article : {"an ", "a "})
-    if (text.starts_with(article)) text.erase(0, article.size());
-  return text;
-}
-
-// The initialisers of RunConfig are the defaults.
-std::string default_text(const Key& key) {
-  return key.unset.empty() ? fmt::format("`{}`", toml_text(key.get(RunConfig{}))) : std::string(key.unset);
-}
-
 std::string_view name_in_section(const Key& key) {
   std::string_view section = section_of(key.name);
   return key.name.substr(section.empty() ? 0 : section.size() + 1);
 }
 
-std::string section_table(const Section& section) {
+std::string section_table(const Section& section, std::span<const Key> keys) {
   std::string title = section.name.empty() ? "Top level" : fmt::format("[{}]", section.name);
   std::string out =
       fmt::format("\n## {}\n\n{}\n\n| key | type | default | meaning |\n|---|---|---|---|\n", title, section.help);
-  for (const Key& key : schema())
+  for (const Key& key : keys)
     if (section_of(key.name) == section.name)
       out += fmt::format("| `{}` | {} | {} | {} |\n", name_in_section(key), type_text(key), default_text(key),
                          help_of(key));
@@ -109,24 +91,45 @@ std::string optimizer_table() {
   return out;
 }
 
+bool is_below(std::string_view key, std::string_view name) {
+  return name.empty() || key == name || (key.starts_with(name) && key.substr(name.size()).starts_with('.'));
+}
+
 }  // namespace
 
-std::string config_reference() {
+std::string type_text(const Key& key) {
+  if (key.name == "model.architecture") return "string";  // sextant list models lists them
+  if (key.kind == Kind::text && !key.choices.empty()) {
+    std::string out;
+    for (std::string_view word : words_of(key)) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);
+    return out;
+  }
+  std::string text = expected_of(key);
+  for (std::string_view article : {"an ", "a "})
+    if (text.starts_with(article)) text.erase(0, article.size());
+  return text;
+}
+
+// The initialisers of RunConfig are the defaults.
+std::string default_text(const Key& key) {
+  return key.unset.empty() ? fmt::format("`{}`", toml_text(key.get(RunConfig{}))) : std::string(key.unset);
+}
+
+std::string config_reference(std::span<const Key> keys) {
   std::string out(kIntroduction);
   for (const Section& section : sections()) {
-    out += section_table(section);
+    out += section_table(section, keys);
     if (section.name == "optimizer") out += optimizer_table();
     if (section.name == "model") out += "\n`[model.rope_scaling]` may also be written as a section of its own.\n";
   }
   return out;
 }
 
-std::string config_help(std::string_view section) {
+std::string config_help(std::string_view name, std::span<const Key> keys) {
   std::string out;
-  for (const Key& key : schema()) {
-    if (!section.empty() && section_of(key.name) != section) continue;
-    out += fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, help_of(key), type_text(key), default_text(key));
-  }
+  for (const Key& key : keys)
+    if (is_below(key.name, name))
+      out += fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, help_of(key), type_text(key), default_text(key));
   // Backquotes are for the page; a terminal shows them as they are.
   std::erase(out, '`');
   return out;

@@ -120,7 +120,7 @@ constexpr Key kKeysAfterAxes[] = {
         "What happens at a document of text that cannot be read: invalid JSON or UTF-8, no text under `text_key`, too long. Skipped ones "
         "are counted and named; more than a tenth of all, and at least 100, stop the run, and so does a damaged archive."),
     KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
-    KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
+    KEY(data.tokenizer_vocab, OnResume::refused, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),
     KEY(data.mask_documents,
         "Whether tokens see only their own document. Documents end with `end_of_text`; sequences hold several of them."),
@@ -136,7 +136,7 @@ constexpr Key kKeysAfterAxes[] = {
         "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
     KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
 
-    KEY(optimizer.name, one_of(kOptimizerNames), "The optimizer; the table below has what each reads."),
+    KEY(optimizer.name, OnResume::refused, one_of(kOptimizerNames), "The optimizer; the table below has what each reads."),
     KEY(optimizer.lr, at_least(0), "The highest learning rate."),
     KEY(optimizer.min_lr, at_least(0), "The learning rate at the end of a schedule; at most `lr`."),
     KEY(optimizer.beta1, from_0_below_1(), unset(kOwnDefault),
@@ -350,10 +350,9 @@ ConfigValue Key::get(const RunConfig& run) const {
   return found == run.model.fields.end() ? ConfigValue() : found->second;
 }
 
-// Other fields than the model's may change: what they decide is not in the weights.
 OnResume Key::on_resume() const {
-  bool is_in_weights = model_field && model_field->role == FieldRole::function;
-  return is_in_weights ? OnResume::refused : OnResume::accepted;
+  if (!model_field) return changed;
+  return model_field->role == FieldRole::function ? OnResume::refused : OnResume::accepted;
 }
 
 std::span<const Key> schema() {

@@ -18,7 +18,7 @@ using ConfigValue = SettingValue;
 // Whether a run that goes on from its checkpoint may have another value of a key.
 enum class OnResume : uint8_t {
   accepted,
-  refused,  // the weights were made with the saved one
+  refused,  // weights, optimizer states or data were made with the saved one
 };
 
 struct Key : Setting {
@@ -26,6 +26,8 @@ struct Key : Setting {
   std::string_view unset;  // what holds when it is not given, where that is not a value
   std::string_view help;   // one or two sentences; help_of adds what its words mean
   Affects affects = Affects::result;
+  // Of keys that a setter sets; a field of the model may change unless weights depend on it.
+  OnResume changed = OnResume::accepted;
 
   void set(RunConfig& run, const ConfigValue& value) const;  // the value must be of the kind
   ConfigValue get(const RunConfig& run) const;

@@ -191,6 +191,17 @@ TEST_F(EveryVerbOutput, JsonHoldsWhatTheTextSays) {
     EXPECT_EQ(std::ranges::count(named, option), 1) << option;
 }
 
+TEST(EveryVerb, HelpOfAKeyIsThatOfItsRow) {
+  std::string help = run_command("help train.recompute").output;
+  EXPECT_EQ(help.substr(0, help.find('\n')), "train.recompute");
+  EXPECT_NE(help.find("latent"), help.npos) << help;
+  EXPECT_NE(help.find("default: \"none\""), help.npos) << help;
+  const auto keys = nlohmann::json::parse(run_command("help model.rope_scaling --json").output);
+  EXPECT_GE(keys.size(), 5u);
+  EXPECT_EQ(keys.at(0).at("key"), "model.rope_scaling.type");
+  expect_refusal(run_command("help train.recompile"), 2, {"train.recompile"});
+}
+
 TEST(EveryVerb, HelpIsThatOfTheOption) {
   for (const HelpPage& page : help_tree())
     EXPECT_EQ(run_command("help " + page.words).output, run_command(page.words + " --help").output) << page.words;

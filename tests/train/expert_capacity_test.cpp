@@ -342,7 +342,7 @@ TEST_F(ExpertCapacity, MemoryIsThatOfThePlan) {
     for (const Lost& c : kLost) {
       SCOPED_TRACE(c.capacity);
       RunPlan plan = planned(c.capacity);
-      EXPECT_EQ(name_of(plan.expert_rows->dispatch), dispatch);
+      EXPECT_EQ(word_of(plan.expert_rows->dispatch), dispatch);
       EXPECT_EQ(plan.expert_rows->capacity, c.rows);
       EXPECT_EQ(plan.expert_rows->most, kPerToken * kSeq);
       EXPECT_EQ(plan.expert_rows->rounds, dispatch == "tokens" ? c.token_rounds : c.rounds);

@@ -9,14 +9,18 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/resolve.h"
 #include "config/schema.h"
 #include "models/models.h"
+#include "models/spec_fields.h"
 #include "scratch_run.h"
 
 namespace sextant {
 namespace {
 
 using Settings = std::vector<std::string>;
+
+constexpr std::string_view kFile = "tiny-llama.toml";
 
 // Keys that name a file, a device, another run or a whole model: tests of their own resume with them.
 constexpr std::string_view kTriedElsewhere[] = {"name",
@@ -40,7 +44,11 @@ constexpr std::string_view kTriedElsewhere[] = {"name",
                                                 "log.prometheus",
                                                 "offload.path",
                                                 "train.steps",
-                                                "data.end_of_text"};
+                                                "data.end_of_text",
+                                                "data.stories_bytes",
+                                                "train.threads",
+                                                "offload.to",
+                                                "optimizer.decay"};
 
 const std::map<std::string_view, Settings>& beside() {
   static const std::map<std::string_view, Settings> all{
@@ -82,14 +90,16 @@ const std::map<std::string_view, Settings>& beside() {
       {"checkpoint.keep_every", {"checkpoint.every=1"}},
       {"checkpoint.keep_best", {"checkpoint.every=1", "train.eval_every=1"}},
       {"checkpoint.replication", {"checkpoint.local_every=1"}},
-      {"checkpoint.replication_jump", {"checkpoint.local_every=1"}},
+      {"checkpoint.replication_jump", {"checkpoint.local_every=1", "mesh.dp=2"}},
+      {"batch.seq", {"model.max_seq=64"}},
+      {"train.check_microbatch_every", {"mesh.dp=2"}},
       {"log.tensor_stats_format", {"log.tensor_stats_every=1"}},
       {"log.grad_noise_scale", {"mesh.dp=2"}},
       {"model.temperature_strength", {"model.temperature_positions=8"}},
       {"model.full_attention_first", {"model.window=8"}},
       {"model.full_attention_every", {"model.window=8"}},
       {"model.experts.keep_groups", {"model.experts.groups=2"}},
-      {"model.experts.group_top", {"model.experts.groups=2"}},
+      {"model.experts.group_top", {"model.experts.groups=2", "model.experts.keep_groups=1"}},
       {"model.experts.drop_policy", {"model.experts.drop_above=1"}},
       {"model.experts.bias_update_speed", {"model.experts.correction_bias=true"}},
       {"model.mtp.loss_weight", {"model.mtp.depths=1"}},
@@ -112,9 +122,15 @@ Settings model_of(const ModelDef& def, const std::string& hidden) {
   Settings settings{fmt::format("model.architecture={}", def.name), "model.layers=2", "model.hidden=" + hidden,
                     "model.heads=4"};
   if (def.has_experts) settings.insert(settings.end(), {"model.experts.count=4", "model.experts.per_token=2"});
+  if (def.takes("experts.groups"))
+    settings.insert(settings.end(),
+                    {"model.experts.groups=1", "model.experts.keep_groups=1", "model.experts.group_top=1"});
+  if (!def.free_heads) settings.emplace_back("model.kv_heads=4");
+  if (!def.free_ffn) settings.push_back(fmt::format("model.ffn={}", 4 * std::stoi(hidden)));
   if (def.takes("latent"))
-    settings.insert(settings.end(), {"model.head_dim=24", "model.latent.q_rank=16", "model.latent.kv_rank=16",
-                                     "model.latent.rope_dim=8", "model.latent.value_dim=16"});
+    settings.insert(settings.end(),
+                    {"model.kv_heads=4", "model.head_dim=24", "model.latent.q_rank=16", "model.latent.kv_rank=16",
+                     "model.latent.rope_dim=8", "model.latent.value_dim=16"});
   return settings;
 }
 
@@ -123,7 +139,8 @@ std::vector<std::string> values_of(const Key& key) {
   for (std::string_view word : words_of(key)) values.emplace_back(word);
   if (key.kind == Kind::flag) values = {"true", "false"};
   if (key.kind == Kind::integer) values = {"2", "1", "3", "4", "8", "32", "48", "96", "257", "600", "100000"};
-  if (key.kind == Kind::number) values = {"0.5", "2", "0.25", "16", "1e-6", "0.9", "100"};
+  if (key.kind == Kind::number) values = {"0.5", "2", "0.25", "16", "1e-6", "0.9", "100", "-0.5"};
+  if (key.name == "model.vocab") values = {"600"};
   if (key.name == "pipeline.layers") values = {"1,1"};
   if (key.name == "log.on_event") values = {"true"};
   return values;
@@ -133,12 +150,19 @@ struct Tried {
   Settings base, with_key;
 };
 
+// Of a field that weights depend on, a value that says what holds without it is none.
+bool makes_a_difference(const Key& key, const RunConfig& with, const RunConfig& without) {
+  if (key.get(with) == key.get(without)) return false;
+  if (key.on_resume() == OnResume::accepted) return true;
+  return !function_differences(resolve_model(with), resolve_model(without)).empty();
+}
+
 // Settings with the key, whose value is another than without it, that config and model take.
 std::optional<Tried> settings_with(const ScratchRun& scratch, const Key& key) {
   const Settings more = beside_of(key.name);
   auto config_of = [&](const Settings& settings) -> std::optional<RunConfig> {
     try {
-      return scratch.config("tiny-llama.toml", settings);
+      return scratch.config(kFile, settings);
     } catch (const UserError&) {
       return std::nullopt;
     }
@@ -146,9 +170,8 @@ std::optional<Tried> settings_with(const ScratchRun& scratch, const Key& key) {
   for (const ModelDef* def : all_models())
     for (const char* hidden : {"64", "48"}) {
       Settings base = model_of(*def, hidden);
-      for (const char* text : {"batch.sequences=2", "batch.microbatch=1", "batch.seq=32", "optimizer.warmup=0",
-                               "train.eval_every=0", "train.check_replicas_every=0"})
-        if (!std::string_view(text).starts_with(fmt::format("{}=", key.name))) base.emplace_back(text);
+      base.insert(base.end(), {"batch.sequences=2", "batch.microbatch=1", "batch.seq=32", "optimizer.warmup=0",
+                               "train.eval_every=0", "train.check_replicas_every=0"});
       base.insert(base.end(), more.begin(), more.end());
       std::optional<RunConfig> without = config_of(base);
       if (!without) continue;
@@ -156,7 +179,7 @@ std::optional<Tried> settings_with(const ScratchRun& scratch, const Key& key) {
         Settings given = base;
         given.push_back(fmt::format("{}={}", key.name, value));
         std::optional<RunConfig> with = config_of(given);
-        if (with && key.get(*with) != key.get(*without)) return Tried{base, given};
+        if (with && makes_a_difference(key, *with, *without)) return Tried{base, given};
       }
     }
   return std::nullopt;
@@ -165,7 +188,7 @@ std::optional<Tried> settings_with(const ScratchRun& scratch, const Key& key) {
 std::optional<std::string> refusal(const ScratchRun& scratch, Settings settings, int steps) {
   settings.push_back(fmt::format("train.steps={}", steps));
   try {
-    scratch.run("run", settings);
+    scratch.run("run", settings, kFile);
     return std::nullopt;
   } catch (const UserError& error) {
     return error.what();

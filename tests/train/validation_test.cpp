@@ -80,7 +80,7 @@ TEST(Validation, DocumentsOfTextAreHeldOutWhole) {
   run.train.seed += 1;
   Dataset other = dataset_of(run);
   EXPECT_NE(words_in(*other.validation, *other.tokenizer), held_out);
-  run.data.validation_split = "tail";
+  run.data.validation_split = ValidationSplit::tail;
   Dataset tail = dataset_of(run);
   for (const std::string& word : words_in(*tail.validation, *tail.tokenizer)) EXPECT_GE(word, "w17") << word;
 }

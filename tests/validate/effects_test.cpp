@@ -30,7 +30,7 @@ Predicted predicted(const TrainingRun& r, const SoftwareProfile& profile) {
   Machine machine = with_network_of(profile, load_machine(r.machine));
   RunConfig config;
   config.mesh = r.mesh, config.batch = r.batch;
-  config.train.recompute = r.recompute, config.train.eval_every = 0;
+  config.train.recompute = *value_of_word<RecomputeMode>(r.recompute), config.train.eval_every = 0;
   LoweredRun lowered = lower_run(config, r.spec, planned_target(profile));
   double seconds = simulate_run(lowered, {machine, machine.efficiency(), profile}).seconds;
   int64_t tokens = r.batch.sequences * r.batch.seq;

@@ -39,7 +39,7 @@ double predicted_gigabytes(const Rehearsal& r) {
                  .profile = profile_named(load_profiles(), r.profile)};
   run.config.mesh = r.mesh;
   run.config.batch = {.sequences = 2048, .microbatch = r.microbatch, .seq = 2048};
-  run.config.train.recompute = "full", run.config.train.eval_every = 0;
+  run.config.train.recompute = RecomputeMode::full, run.config.train.eval_every = 0;
   // Since the section 'Rebalancing layers' embedding and head count as a layer each.
   if (r.layers % r.mesh.pp != 0)
     run.config.pipeline.layers = fmt::format("{}", fmt::join(layers_of_stages(r.layers, r.mesh.pp), ","));

@@ -72,7 +72,7 @@ TEST(PublishedRuns, BecomeRunsOfOurs) {
   EXPECT_EQ(e.why_not, "");
   EXPECT_EQ(e.run.machine, "a100-80-sxm");
   EXPECT_EQ(e.run.config.mesh.zero_ranks, 8);
-  EXPECT_EQ(e.run.config.train.recompute, "full");
+  EXPECT_EQ(e.run.config.train.recompute, RecomputeMode::full);
   EXPECT_EQ(e.run.profile.name, "internevo-2023");
   auto refused = [&](const std::string& cells) { return to_run_config(row(cells), profiles).why_not; };
   EXPECT_NE(
@@ -151,9 +151,9 @@ TEST(PublishedRuns, ModelsWithExpertsAreThoseReleased) {
   const std::string kimi = "Kimi K2,moe-mla,61,7168,64,,2048,163840,4096";
   EXPECT_EQ(converted(kimi, "").run.spec.experts->count, 384);
   EXPECT_EQ(converted(kimi, "").run.spec.heads, 64);
-  EXPECT_EQ(converted(kimi, "selective(layernorm)").run.config.train.recompute, "norms");
-  EXPECT_EQ(converted(kimi, "selective(layernorm+moe_act)").run.config.train.recompute, "selective");
-  EXPECT_EQ(converted(kimi, "selective(mla_up_proj)").run.config.train.recompute, "latent");
+  EXPECT_EQ(converted(kimi, "selective(layernorm)").run.config.train.recompute, RecomputeMode::norms);
+  EXPECT_EQ(converted(kimi, "selective(layernorm+moe_act)").run.config.train.recompute, RecomputeMode::selective);
+  EXPECT_EQ(converted(kimi, "selective(mla_up_proj)").run.config.train.recompute, RecomputeMode::latent);
 }
 
 // The tables that come with the program: the figures of docs/planning.md are of these rows.
