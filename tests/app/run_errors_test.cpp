@@ -50,18 +50,25 @@ TEST_F(RunErrors, ADirectoryThatCanNeverBeListedIsGivenUpAsAFailure) {
 TEST_F(RunErrors, AFileThatCannotBeLookedAtOnceIsNotTakenForAbsent) {
   const std::string bf16 = "checkpoint.dtype=bf16 ";
   std::vector<std::string> expected = undisturbed(bf16);
-  for (const char* file : {"step-000004/master_weights.safetensors", "step-000004/manifest.json", "step-000004/model",
-                           "step-000004/run_state.json", "set-aside.json", "local_checkpoints.json"}) {
-    std::string counter = place_ / "count";
+  struct Look {
+    const char* file;
+    int which;
+  };
+  // Sizes are compared first; the second look decides what is read.
+  for (const Look& look :
+       {Look{"step-000004/master_weights.safetensors", 1}, Look{"step-000004/master_weights.safetensors", 2},
+        Look{"step-000004/manifest.json", 1}, Look{"step-000004/model", 1}, Look{"step-000004/run_state.json", 1},
+        Look{"set-aside.json", 1}, Look{"local_checkpoints.json", 1}}) {
+    std::string counter = place_ / "count", name = fmt::format("{} {}", look.file, look.which);
     Outcome outcome = run_with(bf16 + "--inject kill@6", {.call = "look",
                                                           .error = EIO,
-                                                          .path = place_ / (std::string("run/") + file),
-                                                          .from = 1,
-                                                          .to = 1,
+                                                          .path = place_ / (std::string("run/") + look.file),
+                                                          .from = look.which,
+                                                          .to = look.which,
                                                           .counter = counter});
-    EXPECT_EQ(outcome.code, 0) << file << "\n" << outcome.output;
-    EXPECT_EQ(losses(), expected) << file << "\n" << outcome.output;
-    EXPECT_TRUE(std::filesystem::exists(counter)) << file;
+    EXPECT_EQ(outcome.code, 0) << name << "\n" << outcome.output;
+    EXPECT_EQ(losses(), expected) << name << "\n" << outcome.output;
+    EXPECT_TRUE(std::filesystem::exists(counter)) << name;
   }
 }
 
