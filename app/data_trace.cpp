@@ -79,7 +79,7 @@ const VerbDef data_trace_verb{
     .words = "data trace",
     .summary = "Which documents a step of a run used",
     .details = "",
-    .examples = "sextant data trace runs/longer --step 3",
+    .examples = "sextant data trace runs/tiny-llama --step 3",
     .values = kDataTraceValues,
     .declare = declare_verb<add_data_trace_options, run_data_trace>,
 };

@@ -148,7 +148,7 @@ const VerbDef validate_verb{
     .words = "validate",
     .summary = "Predict measured runs and compare with their times",
     .details = "Without a file they are the published runs that come with the program",
-    .examples = "sextant validate tests/fuzz/seeds/published.csv",
+    .examples = "sextant validate --html validation.html",
     .values = kValidateValues,
     .declare = declare_verb<add_validate_options, run_validate>,
 };

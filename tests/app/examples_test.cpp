@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 // Commands that take long, do not end, or need a launcher: of these only the options are looked up.
 bool is_only_read(const std::string& line) {
   return line == "sextant watch runs" || line.starts_with("mpirun") || line.starts_with("sextant bench machine") ||
-         line.starts_with("sextant bench memory");
+         line.starts_with("sextant bench memory") || line.starts_with("sextant validate");
 }
 
 // A pager and an unfit machine are no fault of the example.

@@ -91,12 +91,12 @@ TEST(Limits, OutsideTextIsShownWithoutControls) {
   std::string red = "$(printf '\\033[31mx')";
   expect_short_refusal(run_briefly(red), 2, {"\\x1b[31mx"});
   expect_short_refusal(run_briefly("plan " + red), 2, {"\\x1b[31mx"});
-  expect_short_refusal(run_briefly("plan --" + red), 2, {"\\x1b[31mx"});
+  expect_short_refusal(run_briefly("plan " + kTiny + " --" + red), 2, {"\\x1b[31mx"});
   expect_short_refusal(run_briefly("plan " + kTiny + " " + red + "=1"), 2, {"\\x1b[31mx"});
   expect_short_refusal(run_briefly("generate " + red), 2, {"\\x1b[31mx"});
   std::string block = "$(printf '%060000d' 7)";
   expect_short_refusal(run_briefly(block), 2, {"0000", "shortened"});
-  expect_short_refusal(run_briefly("plan --" + block), 2, {"0000", "shortened"});
+  expect_short_refusal(run_briefly("plan " + kTiny + " --" + block), 2, {"0000", "shortened"});
   expect_short_refusal(run_briefly("plan " + kTiny + " train.steps=" + block), 2, {"train.steps", "shortened"});
 }
 

@@ -316,8 +316,8 @@ TEST(OptionUse, EveryModeHasABaseAndEveryOptionASample) {
   }
   for (const OneMode& verb : verbs_of_one_mode()) {
     size_t options = 0;
-    for (const nlohmann::json& option :
-         nlohmann::json::parse(run_command("help --json " + verb.verb).output)["options"]) {
+    const nlohmann::json help = nlohmann::json::parse(run_command("help --json " + verb.verb).output);
+    for (const nlohmann::json& option : help["options"]) {
       std::string name = option["names"][0];
       if (name == "--help" || name == "--quiet" || name == "--verbose") continue;
       EXPECT_TRUE(verb.samples.contains(name)) << verb.verb << " " << name;
