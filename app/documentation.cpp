@@ -23,7 +23,8 @@ struct HelpArguments {
 
 void add_help_options(CLI::App& verb, HelpArguments& a) {
   verb.add_option("verb", a.verb, "the verb, and what stands below it, or a key of the config");
-  verb.add_flag("--json", a.json, "print JSON: the verb's options and examples, and the verbs below it; of a key its meaning");
+  verb.add_flag("--json", a.json,
+                "print JSON: the verb's options and examples, and the verbs below it; of a key its meaning");
 }
 
 nlohmann::ordered_json option_json(const CommandOption& option) {

@@ -129,7 +129,8 @@ std::string config_help(std::string_view name, std::span<const Key> keys) {
   std::string out;
   for (const Key& key : keys)
     if (is_below(key.name, name))
-      out += fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, help_of(key), type_text(key), default_text(key));
+      out +=
+          fmt::format("{}\n    {}\n    {}; default: {}\n", key.name, help_of(key), type_text(key), default_text(key));
   // Backquotes are for the page; a terminal shows them as they are.
   std::erase(out, '`');
   return out;

@@ -45,10 +45,14 @@ const std::vector<Rule>& rules() {
     made.push_back({"a transfer is compared as text (ops/transfer.h has transfer_of)",
                     std::regex(R"([!=]=\s*name_of\((Transfer::|\w*\.?transfer\b)|name_of\(Transfer::\w+\)\s*[!=]=)"),
                     reads_transfers});
-    made.push_back({"a word of the config is compared as a string (its enum's Choice has it)",
-                    std::regex(R"((run|config|run_|config_)(\.|->)(mesh|pipeline|data|batch|optimizer|train|offload|checkpoint|log|spike|loss_scale)\.[a-z_.]*\s*[!=]=\s*\")")});
-    made.push_back({"a word of the config is compared as a string (its enum's Choice has it)",
-                    std::regex(R"(\w\w(\.|->)(recompute|precision|schedule|context|ring_order|dispatch|deferred_gradients|activations|action|reproducible|validation_split|on_error|master_weights|expert_gradients|tensor_stats_format)\s*[!=]=\s*\")")});
+    made.push_back(
+        {"a word of the config is compared as a string (its enum's Choice has it)",
+         std::regex(
+             R"((run|config|run_|config_)(\.|->)(mesh|pipeline|data|batch|optimizer|train|offload|checkpoint|log|spike|loss_scale)\.[a-z_.]*\s*[!=]=\s*\")")});
+    made.push_back(
+        {"a word of the config is compared as a string (its enum's Choice has it)",
+         std::regex(
+             R"(\w\w(\.|->)(recompute|precision|schedule|context|ring_order|dispatch|deferred_gradients|activations|action|reproducible|validation_split|on_error|master_weights|expert_gradients|tensor_stats_format)\s*[!=]=\s*\")")});
     made.push_back({"the attr transfer is read or written (ops/transfer.h has transfer_of and set_transfer)",
                     std::regex(R"((text_or|set)\(\"transfer\"|\{\"transfer\", std::)"), reads_transfers});
     return made;
@@ -103,7 +107,8 @@ TEST(Facts, TheRulesFindWhatTheyForbid) {
                           "if (transfer == name_of(Transfer::all_gather)) return;",
                           "if (name_of(Transfer::all_gather) != transfer) return;", "attrs.text_or(\"transfer\", \"\")",
                           "if (run.train.recompute == \"full\") return;", "wsd = optimizer.schedule != \"wsd\";",
-                          "bool off = settings_.action == \"none\";", "if (name == name_of(hop.transfer)) return;", "op.attrs.set(\"transfer\", name);"}) {
+                          "bool off = settings_.action == \"none\";", "if (name == name_of(hop.transfer)) return;",
+                          "op.attrs.set(\"transfer\", name);"}) {
     std::string text = bad;
     bool found = false;
     for (const Rule& rule : rules()) found = found || std::regex_search(text, rule.pattern);
