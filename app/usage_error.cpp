@@ -56,13 +56,19 @@ struct Renamed {
 constexpr std::array kRenamedOptions{Renamed{"--report", "--html"}, Renamed{"--export", "--html"}};
 
 // Verbs of other programs, and of earlier versions.
-constexpr std::array kOtherVerbs{Renamed{"pretrain", "train"},      Renamed{"finetune", "train"},
-                                 Renamed{"fine-tune", "train"},     Renamed{"fit", "train"},
-                                 Renamed{"resume", "train"},        Renamed{"sample", "generate"},
-                                 Renamed{"chat", "generate"},       Renamed{"infer", "generate"},
-                                 Renamed{"inference", "generate"},  Renamed{"init", "new"},
-                                 Renamed{"create", "new"},          Renamed{"models", "list models"},
-                                 Renamed{"presets", "list models"}, Renamed{"machines", "list machines"},
+constexpr std::array kOtherVerbs{Renamed{"pretrain", "train"},
+                                 Renamed{"finetune", "train"},
+                                 Renamed{"fine-tune", "train"},
+                                 Renamed{"fit", "train"},
+                                 Renamed{"resume", "train"},
+                                 Renamed{"sample", "generate"},
+                                 Renamed{"infer", "generate"},
+                                 Renamed{"inference", "generate"},
+                                 Renamed{"init", "new"},
+                                 Renamed{"create", "new"},
+                                 Renamed{"models", "list models"},
+                                 Renamed{"presets", "list models"},
+                                 Renamed{"machines", "list machines"},
                                  Renamed{"dashboard", "watch"}};
 
 template <size_t n>

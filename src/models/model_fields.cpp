@@ -150,7 +150,7 @@ constexpr ModelField kModelFields[] = {
          .text = rope_type_text}),
     field<&RopeScaling::factor>({.name = "rope_scaling.factor",
                                  .beside_weights = BesideWeights::free,
-                                 .setting = {.range = above(0)},
+                                 .setting = {.range = at_least(1)},
                                  .help = "How much rotary frequencies are divided by: all of them (`linear`), or the "
                                          "low ones (`llama3`, `yarn`). 1 = no scaling.",
                                  .unset = "the preset's, else no scaling"}),

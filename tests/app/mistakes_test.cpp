@@ -41,7 +41,7 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"train " + tiny + " train.epochs=3", {"is not a known key", "here it is train.steps: one epoch is"}},
            {"pretrain " + tiny, {"no verb is called 'pretrain'", "here it is sextant train"}},
            {"models", {"here it is sextant list models"}},
-           {"chat x", {"here it is sextant generate"}},
+           {"chat x", {"the verb chat is not implemented", "`sextant generate` writes text"}},
            {"watch x --export page.html", {"'--export' is not an option", "it is called --html now"}},
            {"plan " + tiny + " --report=page.html", {"it is called --html now"}},
            {"plan " + tiny + " train.precision=bfloat16", {"did you mean bf16?"}},

@@ -231,7 +231,7 @@ TEST(HfConfig, RefusesBadValues) {
       "config.json rope_scaling.long_factor: a list of 2 numbers; expected 32: one for each pair that RoPE turns in "
       "a head");
   EXPECT_EQ(scaled({{"rope_type", "linear"}, {"factor", 0.0}}),
-            "config.json rope_scaling.factor: got 0; expected a number above 0");
+            "config.json rope_scaling.factor: got 0; expected a number of at least 1");
 }
 
 // Experts that no router can choose from, each by the key of the file.
