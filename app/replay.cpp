@@ -19,7 +19,7 @@
 #include "replay/f64_executor.h"
 #include "replay/verdict.h"
 #include "run/resolve_spec.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 

@@ -14,7 +14,7 @@
 #include "comm/ranks.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 #include "train/rate_range_test.h"
 
 namespace sextant {

@@ -12,8 +12,8 @@
 
 #include "comm/rank_status.h"
 #include "exec/executor.h"
-#include "train/health/fault.h"
-#include "train/health/op_fault.h"
+#include "train/faults/fault.h"
+#include "train/faults/op_fault.h"
 
 namespace sextant {
 
