@@ -533,11 +533,10 @@ class Run {
     position_.watch.begin_step();
     position_.heartbeat.beat();
     faults_.before_step(state_.step + 1);
-    if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
     trainer_.slow_down_input(faults_.slow_input_ms());
-    trainer_.flip_next(faults_.flips_gemm(state_.step + 1), faults_.flips_message(state_.step + 1));
+    trainer_.drill_next(faults_.drill_of(state_.step + 1));
     if (is_due(run_.train.check_microbatch_every))
-      microbatches_.check(state_.step + 1, state_.samples, faults_.flips_gemm(state_.step + 1));
+      microbatches_.check(state_.step + 1, state_.samples, faults_.drill_of(state_.step + 1));
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();

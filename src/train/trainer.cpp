@@ -198,15 +198,16 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
   begun.first_sample = first_sample;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step) * policy.rate_factor;
   begun.norm_limit = policy.norm_limit;
-  begun.spoiled = std::exchange(spoil_next_, false);
+  const StepDrill drill = std::exchange(drill_next_, {});
+  begun.spoiled = drill.spoils_gradients;
   begun.measures = measures(step);
   count_mtp_targets(begun);
   checks_ = {.seed = static_cast<uint64_t>(run_.train.seed),
              .step = step,
              .gemms = run_.train.check_gemms,
              .collectives = run_.train.check_collectives,
-             .flips_gemm = std::exchange(flip_gemm_next_, false),
-             .flips_message = std::exchange(flip_message_next_, false)};
+             .flips_gemm = drill.flips_gemm,
+             .flips_message = drill.flips_message};
   issue(runner_of(begun), begun, trace);
   if (steps_ahead_ > 0) begun.end = executor_.mark_time();
 }
@@ -235,14 +236,13 @@ void Trainer::write_feeds(Bound& bound, const Begun& begun) {
   write_if_present(bound, "step", static_cast<int32_t>(begun.step));
 }
 
-std::vector<uint64_t> Trainer::hash_microbatch(int64_t step, int64_t first_sample, bool flip) {
+std::vector<uint64_t> Trainer::hash_microbatch(int64_t step, int64_t first_sample, const StepDrill& drill) {
   Bound& bound = *train_.bound;
   Begun probe{};
   probe.step = step;
   probe.norm_limit = std::numeric_limits<float>::infinity();
   probe.mtp_targets.assign(mtp_scales_.size(), 1.0);
-  StepChecks drill{.seed = static_cast<uint64_t>(run_.train.seed), .step = step, .flips_gemm = flip};
-  bound.set_checks(drill);
+  bound.set_checks({.seed = static_cast<uint64_t>(run_.train.seed), .step = step, .flips_gemm = drill.flips_gemm});
   write_feeds(bound, probe);
   GradientHashes hashes(bound.program());
   bound.observe(&hashes);

@@ -22,6 +22,7 @@
 #include "train/health/step_clock.h"
 #include "train/metrics.h"
 #include "train/noise_scale.h"
+#include "train/step_drill.h"
 #include "train/tensor_statistics.h"
 
 namespace sextant {
@@ -48,15 +49,10 @@ class Trainer {
   // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed
   // one by one.
   void begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy = {}, Trace* trace = nullptr);
-  // The gradients of the step that is begun next are not finite: a drill.
-  void spoil_next_gradients() { spoil_next_ = true; }
+  // Faults of the step that is begun next.
+  void drill_next(const StepDrill& drill) { drill_next_ = drill; }
   // From now on every step waits so long for its data: a drill.
   void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
-  // Drills: a bit of a GEMM or of a message is flipped in the step that is begun next.
-  void flip_next(bool gemm, bool message) {
-    flip_gemm_next_ = gemm;
-    flip_message_next_ = message;
-  }
   StepClock& clock() { return clock_; }
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
@@ -65,9 +61,9 @@ class Trainer {
   int steps_ahead() const { return steps_ahead_; }
 
   // The first microbatch of a step on samples from `first_sample` on, forward and backward, between steps: a hash of
-  // the loss and of each gradient before it is summed over ranks. `flip`: a bit of one product is flipped, a drill. By
+  // the loss and of each gradient before it is summed over ranks. `drill`: of it, a product's bit is flipped. By
   // all ranks together; the next step is as if it had not been.
-  std::vector<uint64_t> hash_microbatch(int64_t step, int64_t first_sample, bool flip);
+  std::vector<uint64_t> hash_microbatch(int64_t step, int64_t first_sample, const StepDrill& drill);
   const std::vector<std::string>& hashed_paths() const { return hashed_paths_; }  // of the last
   int64_t first_row() const { return train_.feeder->first_row(); }                // of a microbatch, on this rank
 
@@ -175,7 +171,7 @@ class Trainer {
   std::optional<Runner> measure_;  // for steps that measure their tensors
   NoiseScale noise_scale_;
   int64_t noise_parts_ = 0;
-  bool spoil_next_ = false, flip_gemm_next_ = false, flip_message_next_ = false;
+  StepDrill drill_next_;
   std::vector<std::string> hashed_paths_;
   StepChecks checks_;  // of the step that was begun last
   std::unique_ptr<Bound> evaluate_;
