@@ -36,7 +36,7 @@ Json number_json(double x) {
 }
 
 Json step_json(const StepMetrics& m) {
-  return {{"step", m.step}, {"loss", number_json(m.loss)}, {"grad_norm", number_json(m.grad_norm)}};
+  return {{"step", m.step}, {"loss", number_json(m[number::loss])}, {"grad_norm", number_json(m[number::grad_norm])}};
 }
 
 double rounding_of(const RunConfig& run) {
@@ -163,8 +163,8 @@ class ReplayReport {
     };
     if (recorded) row("record", recorded->loss, recorded->grad_norm);
     for (size_t i = 0; i < replayed.executions.size(); ++i)
-      row(fmt::format("execution {}", i + 1), replayed.executions[i].metrics.loss,
-          replayed.executions[i].metrics.grad_norm);
+      row(fmt::format("execution {}", i + 1), replayed.executions[i].metrics[number::loss],
+          replayed.executions[i].metrics[number::grad_norm]);
     fmt::print("{}: {}\n", name_of(judgement.verdict), judgement.text);
   }
 

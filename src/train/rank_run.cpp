@@ -301,8 +301,9 @@ class Run {
     if (m.is_update_skipped())
       record_event({.kind = EventKind::skipped_step,
                     .step = m.step,
-                    .text = fmt::format("the update was not applied: gradient norm {:.4g}{}", std::fabs(m.grad_norm),
-                                        m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
+                    .text = fmt::format(
+                        "the update was not applied: gradient norm {:.4g}{}", std::fabs(m[number::grad_norm]),
+                        m.find(number::norm_limit) ? fmt::format(", limit {:.4g}", m[number::norm_limit]) : "")});
     watch_for_drift(m);
     if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
     if (m.tensors) report_tensor_alarms(*m.tensors, m);
@@ -310,7 +311,7 @@ class Run {
   }
 
   void report_tensor_alarms(const TensorStatistics& tensors, const StepMetrics& m) {
-    for (const TensorAlarm& alarm : tensor_watch_.note(m.step, m.lr, tensors)) {
+    for (const TensorAlarm& alarm : tensor_watch_.note(m.step, m[number::lr], tensors)) {
       say(fmt::format("step {}: {}: {}", alarm.step, name_of(alarm.kind), alarm.text));
       record_event(
           {.kind = alarm.kind, .step = alarm.step, .text = alarm.text, .details = {{"layer", int64_t{alarm.layer}}}});
@@ -320,16 +321,7 @@ class Run {
   void watch_for_drift(const StepMetrics& m) {
     // Steps that are timed op by op are slow on purpose, and those issued behind them wait.
     if (!group_.leads() || (traced_step_ > 0 && m.step >= traced_step_ && m.step <= traced_step_ + 1)) return;
-    double others = std::max(0.0, m.crowding - parts_.processes_on_host * m.occupied);
-    std::optional<Drift> drift = drift_.note({.step = m.step,
-                                              .step_s = m.step_s,
-                                              .processor_s = m.processor_s,
-                                              .crowding = m.crowding,
-                                              .others = others,
-                                              .crowded_out_s = m.crowded_out_s,
-                                              .own_s = m.own_s_by_rank,
-                                              .message_s = m.message_s_by_rank,
-                                              .input_s = m.input_s_by_rank});
+    std::optional<Drift> drift = drift_.note(timed_step(m, parts_.processes_on_host));
     if (!drift) return;
     // A rank that its peers' times have shown to be slow is an event already.
     if (drift->rank && drift->rank == slow_rank_ && slow_rank_told_ + 2 * kStragglerWindow >= drift->since_step) return;
@@ -376,7 +368,7 @@ class Run {
     state_ = with_samples_left_out(found, read, run_.train.spike.skip_steps * run_.batch.sequences);
     state_.identity = parts_.identity;
     if (!state_.spike.recent.empty()) result_.loss = state_.spike.recent.back().loss;
-    non_finite_ = NonFiniteStreak(run_.train.non_finite_steps);
+    non_finite_.reset();
     saver_.rewound_to({state_.step, to});
     group_.barrier();  // all have read it
     if (group_.leads()) rewind_directory(spike, to);
@@ -591,19 +583,28 @@ class Run {
   }
 
   void measure(StepMetrics& m) {
-    m.validation_loss = result_.validation_loss = state_.validation_loss = trainer_.evaluate();
+    std::optional<double> loss = trainer_.evaluate();
+    result_.validation_loss = state_.validation_loss = loss;
+    if (!loss) return;
+    m.values.set(number::validation_loss, *loss);
+    m.values.set(number::perplexity, std::exp(*loss));
     const std::optional<double>& bytes = parts_.dataset.validation_bytes_per_token;
-    if (m.validation_loss && bytes && *bytes > 0)
-      m.bits_per_byte = result_.bits_per_byte = *m.validation_loss / (*bytes * std::numbers::ln2);
+    if (!bytes || *bytes <= 0) return;
+    result_.bits_per_byte = *loss / (*bytes * std::numbers::ln2);
+    m.values.set(number::bits_per_byte, *result_.bits_per_byte);
   }
 
   StepMetrics finish_step() {
     StepMetrics m = trainer_.finish_step();
-    m.tokens = state_.tokens - (state_.step - m.step) * batch_tokens();
-    m.model_flops = step_flops_;
-    if (peak_flops_per_s_ && m.step_s > 0) m.mfu = step_flops_ / m.step_s / *peak_flops_per_s_;
-    m.arena_bytes_by_rank = std::exchange(arenas_, {});
-    result_.loss = m.loss;
+    m.values.set(number::tokens, state_.tokens - (state_.step - m.step) * batch_tokens());
+    m.values.set(number::model_flops, step_flops_);
+    const double seconds = m[number::step_s];
+    if (peak_flops_per_s_ && seconds > 0)
+      m.values.set(number::mfu, step_flops_ / seconds / *peak_flops_per_s_);
+    else
+      m.values.set_unknown(number::mfu);
+    if (!arenas_.empty()) m.values.set(number::arena_bytes_by_rank, std::exchange(arenas_, {}));
+    result_.loss = m[number::loss];
     return m;
   }
 
