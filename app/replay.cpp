@@ -22,7 +22,7 @@
 #include "replay/f64_executor.h"
 #include "replay/verdict.h"
 #include "run/resolve_spec.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 
@@ -52,7 +52,7 @@ Json number_json(double x) {
 }
 
 Json step_json(const StepMetrics& m) {
-  return {{"step", m.step}, {"loss", number_json(m.loss)}, {"grad_norm", number_json(m.grad_norm)}};
+  return {{"step", m.step}, {"loss", number_json(m[number::loss])}, {"grad_norm", number_json(m[number::grad_norm])}};
 }
 
 double rounding_of(const RunConfig& run) {
@@ -180,8 +180,8 @@ class ReplayReport {
     };
     if (recorded) row("record", recorded->loss, recorded->grad_norm);
     for (size_t i = 0; i < replayed.executions.size(); ++i)
-      row(fmt::format("execution {}", i + 1), replayed.executions[i].metrics.loss,
-          replayed.executions[i].metrics.grad_norm);
+      row(fmt::format("execution {}", i + 1), replayed.executions[i].metrics[number::loss],
+          replayed.executions[i].metrics[number::grad_norm]);
     fmt::print("{}: {}\n", name_of(judgement.verdict), judgement.text);
   }
 

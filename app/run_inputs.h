@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/run_config.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 

@@ -36,7 +36,7 @@ double seconds_of_training(Trainer& trainer) {
   std::vector<double> times;
   for (int step = 1; step <= kSteps; ++step) {
     trainer.begin_step(step, step);
-    if (trainer.steps_under_way() > trainer.steps_ahead()) times.push_back(trainer.finish_step().step_s);
+    if (trainer.steps_under_way() > trainer.steps_ahead()) times.push_back(trainer.finish_step()[number::step_s]);
   }
   while (trainer.steps_under_way() > 0) trainer.finish_step();
   return median({times.begin() + kWarmup, times.end()});

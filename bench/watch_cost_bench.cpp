@@ -45,17 +45,17 @@ double cost_of(std::string_view part, const std::function<void(int64_t step)>& w
 StepMetrics step_metrics(int64_t step) {
   StepMetrics m{.step = step};
   double noise = 0.01 * static_cast<double>(step * 7919 % 13);
-  m.loss = 3 + noise;
-  m.grad_norm = 1 + noise;
-  m.lr = 3e-4;
-  m.tokens = step * 4096;
-  m.tokens_per_s = 51'234.5 + noise;
-  m.step_s = 0.02 + 0.1 * noise;
-  m.own_s_by_rank = {0.018, 0.0178123};
-  m.message_s_by_rank = {0.0011234, 0.0014567};
-  m.input_s_by_rank = {1.2e-5, 1.3e-5};
-  m.processor_s = 0.0378;
-  m.crowding = 1;
+  m.values.set(number::loss, 3 + noise);
+  m.values.set(number::grad_norm, 1 + noise);
+  m.values.set(number::lr, 3e-4);
+  m.values.set(number::tokens, step * 4096);
+  m.values.set(number::tokens_per_s, 51'234.5 + noise);
+  m.values.set(number::step_s, 0.02 + 0.1 * noise);
+  m.values.set(number::own_s_by_rank, std::vector<double>{0.018, 0.0178123});
+  m.values.set(number::message_s_by_rank, std::vector<double>{0.0011234, 0.0014567});
+  m.values.set(number::input_s_by_rank, std::vector<double>{1.2e-5, 1.3e-5});
+  m.values.set(number::processor_s, 0.0378);
+  m.values.set(number::crowding, 1.0);
   return m;
 }
 
@@ -84,16 +84,7 @@ int measure(double step_milliseconds) {
       heartbeat.beat();
     });
     all += cost_of("the line of metrics.jsonl", [&](int64_t step) { metrics.append(step_metrics(step)); });
-    all += cost_of("drifts, of two ranks", [&](int64_t step) {
-      StepMetrics m = step_metrics(step);
-      drift.note({.step = step,
-                  .step_s = m.step_s,
-                  .processor_s = m.processor_s,
-                  .crowding = m.crowding,
-                  .own_s = m.own_s_by_rank,
-                  .message_s = m.message_s_by_rank,
-                  .input_s = m.input_s_by_rank});
-    });
+    all += cost_of("drifts, of two ranks", [&](int64_t step) { drift.note(timed_step(step_metrics(step), 1)); });
     all += cost_of("spikes and repeated steps", [&](int64_t step) {
       StepMetrics m = step_metrics(step);
       spikes.policy_of(step);

@@ -19,7 +19,7 @@
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "run/run_target.h"
-#include "train/health/op_fault.h"
+#include "train/faults/op_fault.h"
 #include "train/health/spike_watch.h"
 #include "train/health/time_limits.h"
 #include "train/save/run_checkpoint.h"

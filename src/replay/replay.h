@@ -12,7 +12,7 @@
 #include "replay/document_losses.h"
 #include "replay/step_observer.h"
 #include "train/data/dataset.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 #include "train/metrics.h"
 #include "train/save/run_history.h"
 #include "train/train.h"

@@ -19,11 +19,13 @@ double relative_difference(double a, double b) {
 }
 
 double difference_of(double loss, double grad_norm, const StepMetrics& metrics) {
-  return std::max(relative_difference(loss, metrics.loss), relative_difference(grad_norm, metrics.grad_norm));
+  return std::max(relative_difference(loss, metrics[number::loss]),
+                  relative_difference(grad_norm, metrics[number::grad_norm]));
 }
 
 bool agree(const Execution& a, const Execution& b) {
-  return difference_of(a.metrics.loss, a.metrics.grad_norm, b.metrics) == 0 && !first_different(a.ops, b.ops);
+  return difference_of(a.metrics[number::loss], a.metrics[number::grad_norm], b.metrics) == 0 &&
+         !first_different(a.ops, b.ops);
 }
 
 }  // namespace

@@ -1,35 +1,33 @@
 #include "supervise/supervisor.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/run_file.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "config/mesh_axes.h"
 #include "events/event_log.h"
+#include "supervise/blame.h"
 #include "supervise/child_process.h"
-#include "supervise/culprit.h"
 #include "supervise/event_tail.h"
-#include "supervise/host_list.h"
-#include "supervise/launcher_report.h"
 #include "supervise/leftover.h"
 #include "supervise/preflight.h"
 #include "supervise/run_log.h"
 #include "supervise/smaller_mesh.h"
 #include "supervise/steady_wall.h"
+#include "supervise/step_judge.h"
 #include "supervise/step_verdict.h"
 #include "supervise/stop_relay.h"
 #include "supervise/stopped_ranks.h"
+#include "supervise/suspect_hosts.h"
+#include "supervise/timed_command.h"
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
@@ -54,7 +52,6 @@ constexpr std::chrono::milliseconds kPreflightLimit{300'000};
 constexpr std::chrono::milliseconds kRemoteEnd{5000};   // for mpirun and srun to end ranks on other hosts
 constexpr std::chrono::milliseconds kLauncherEnd{500};  // once no rank is left
 constexpr std::chrono::seconds kHostsLook{2};
-constexpr int kSuspectAfter = 2;  // failures by one host without progress
 
 class Supervisor {
  public:
@@ -65,9 +62,8 @@ class Supervisor {
         lock_(held_directory(request.out), RunLock::kSupervisorFile, kLockPatience),
         log_(out_, request.echo ? RunLog::Echo::standard_output : RunLog::Echo::none),
         events_(out_, request.run.log.on_event),
-        policy_(request.retry, newest_checkpoint()) {
-    if (!request.hosts.empty()) pool_.emplace(request.hosts, out_);
-  }
+        policy_(request.retry, newest_checkpoint()),
+        hosts_(request.run, request.hosts, out_) {}
 
   RunReport run() {
     adopt_orphans();
@@ -166,16 +162,16 @@ class Supervisor {
 
   // The mesh that can run on the available hosts; nullopt when they do not suffice for any mesh.
   std::optional<MeshChoice> choose_mesh() const {
-    int64_t room = pool_ ? slots_of(pool_->available()) : ranks_of(request_.run.mesh);
+    int64_t room = hosts_.are_named() ? slots_of(hosts_.available()) : ranks_of(request_.run.mesh);
     return mesh_for(request_.run, room);
   }
 
   StartRequest start_of(const MeshChoice& mesh) const {
     StartRequest start = request_.start;
     start.ranks = mesh.ranks;
-    if (pool_) {
+    if (hosts_.are_named()) {
       fs::path active = out_ / "active-hosts";
-      write_file_atomically(active, hosts_text(first_hosts(pool_->available(), mesh.ranks)));
+      write_file_atomically(active, hosts_text(first_hosts(hosts_.available(), mesh.ranks)));
       start.hostfile = active.string();
     }
     return start;
@@ -198,7 +194,7 @@ class Supervisor {
     if (!mesh)
       return give_up(ExitCode::rank_lost,
                      fmt::format("the hosts that are left have {} slots, too few for any mesh of this run",
-                                 slots_of(pool_->available())));
+                                 slots_of(hosts_.available())));
     is_smaller_ = !mesh->setting.empty();
     if (is_smaller_ || was_smaller_) log_.say(fmt::format("mesh: {}", mesh->text));
     was_smaller_ = is_smaller_;
@@ -220,7 +216,8 @@ class Supervisor {
     fs::path printed = out_ / "preflight.json";
     auto until =
         SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
-    std::optional<int> status = run_to_file(start_command(start, words), printed, until);
+    std::optional<int> status =
+        run_to_file(start_command(start, words), printed, {until, [this] { return asked_to_stop(); }});
     attempt.ended = wall_now();
     outage_.preflight += seconds_between(from, attempt.ended);
     std::vector<PreflightFinding> findings;
@@ -238,34 +235,8 @@ class Supervisor {
     cause.kind = CauseKind::unhealthy;
     attempt.cause = cause;
     attempt.done_step = last_metrics_step(out_);
-    blame_preflight(findings, attempt);
+    hosts_.blame(findings, attempt);
     return false;
-  }
-
-  // A host that doctor finds unfit need not fail twice. Two that differ from each other: nobody knows which is wrong.
-  void blame_preflight(const std::vector<PreflightFinding>& findings, Attempt& attempt) {
-    if (!pool_) return;
-    std::vector<std::string> named;
-    for (const HostSlots& host : pool_->available())
-      if (std::ranges::any_of(findings,
-                              [&](const PreflightFinding& f) { return f.is_failure && is_about(f, host.name); }))
-        named.push_back(host.name);
-    if (named.size() != 1) return;
-    attempt.host = named.front();
-    failures_by_host_[attempt.host] = kSuspectAfter;
-  }
-
-  // Runs a command with its output in a file of its own; its status, where it ended in time. It has nothing to save:
-  // a request to stop ends it.
-  std::optional<int> run_to_file(const std::vector<std::string>& words, const fs::path& printed,
-                                 SteadyClock::time_point until) {
-    Descriptor file(open_run_file(printed, O_WRONLY | O_TRUNC));
-    if (!file.is_open()) return std::nullopt;
-    ChildProcess child(words, file.get());
-    std::optional<int> status;
-    while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !asked_to_stop()) continue;
-    child.kill_all();
-    return status;
   }
 
   void train_once(const StartRequest& start, const MeshChoice& mesh, Attempt& attempt) {
@@ -416,7 +387,7 @@ class Supervisor {
 
   // Nothing of an attempt may be there when the next one starts.
   void end_processes(ChildProcess& child, const Attempt& attempt) {
-    bool elsewhere = request_.start.starter == Starter::srun || pool_;
+    bool elsewhere = request_.start.starter == Starter::srun || hosts_.are_named();
     bool living = attempt.cause.kind == CauseKind::hang || signals_.end_asked();
     if (living && elsewhere) {
       child.send(SIGTERM);
@@ -428,7 +399,7 @@ class Supervisor {
   void conclude(Attempt& attempt) {
     const Cause& cause = attempt.cause;
     done_step_ = attempt.done_step;
-    if (cause.kind != CauseKind::finished) blame(attempt);
+    if (cause.kind != CauseKind::finished) blame(attempt, out_, log_.text_from(log_begin_));
     bool asked = asked_to_stop(), grown = std::exchange(regrows_, false);
     bool left_when_asked = cause.kind == CauseKind::stopped || cause.signal == SIGUSR1 ||
                            (signals_.end_asked() && cause.signal == SIGKILL);
@@ -447,7 +418,7 @@ class Supervisor {
                               cause.text(), std::max<int64_t>(0, newest_kept())));
     if (grown && left_when_asked) return;
     if (std::optional<std::chrono::milliseconds> wait = patience_with(attempt)) {
-      suspect(attempt);
+      for (const std::string& line : hosts_.note(attempt, policy_.failures_without_progress())) log_.say(line);
       if (*wait > 0ms) wait_for(*wait);
     }
   }
@@ -475,60 +446,15 @@ class Supervisor {
     if (wait && *wait > 0ms) wait_for(*wait);
   }
 
-  // Where the run's own device is tried again, and which other one there is to compare with.
-  struct ReplayPlace {
-    std::string text;  // "on this host"
-    StartRequest start;
-    std::vector<std::string> overrides = {};
-    std::string host = {};  // of the pool; empty: this one
-  };
-  ReplayPlace replay_place(const std::string& host) const {
-    ReplayPlace place{.text = host.empty() ? "on this host" : "on " + host, .start = request_.start, .host = host};
-    place.start.starter = host.empty() ? Starter::process : Starter::mpirun;
-    place.start.ranks = 1;
-    if (host.empty())
-      place.start.launcher_arguments.clear();
-    else
-      place.start.launcher_arguments.insert(place.start.launcher_arguments.end(), {"--host", host});
-    return place;
-  }
-  std::vector<ReplayPlace> replay_places() const {
-    std::vector<ReplayPlace> places;
-    if (pool_)
-      for (const HostSlots& host : pool_->available())
-        if (places.size() < 2) places.push_back(replay_place(host.name));
-    if (places.empty()) places.push_back(replay_place(""));
-    if (places.size() < 2 && request_.run.device == DeviceChoice::cuda) {
-      ReplayPlace cpu = replay_place("");
-      cpu.text = "on the CPU";
-      cpu.overrides = {"device=cpu"};
-      places.push_back(cpu);
-    }
-    return places;
-  }
-
-  std::optional<ReplayFacts> replay(int64_t step, const ReplayPlace& place, SteadyClock::time_point until) {
-    std::vector<std::string> words{"replay", out_.string(), "--step", std::to_string(step), "--bisect", "--json", "-q"};
-    words.insert(words.end(), place.overrides.begin(), place.overrides.end());
-    fs::path printed = out_ / fmt::format("replay-{:06}.json", step);
-    std::optional<int> status = run_to_file(start_command(place.start, words), printed, until);
-    if (!status || cause_of_status(*status).kind != CauseKind::finished) return std::nullopt;
-    return parse_replay(read_file(printed));
-  }
-
   // Hardware, or data and software? The policy of a run that was not finite follows from it.
   void judge_last_step(Attempt& attempt) {
     std::optional<int64_t> step = first_non_finite_step(out_);
     if (request_.replay_limit == 0ms || !step) return;
     WallTime from = wall_now();
-    auto until = SteadyClock::now() + request_.replay_limit;
-    std::vector<ReplayPlace> places = replay_places();
-    log_.say(fmt::format("step {} was not finite: it is run again {}, for at most {:.3g} s", *step, places[0].text,
+    StepJudge judge(request_, hosts_, [this] { return asked_to_stop(); });
+    log_.say(fmt::format("step {} was not finite: it is run again {}, for at most {:.3g} s", *step, judge.place(),
                          std::chrono::duration<double>(request_.replay_limit).count()));
-    std::optional<ReplayFacts> here = replay(*step, places[0], until), there;
-    if (here && here->agree && !here->finite && places.size() > 1) there = replay(*step, places[1], until);
-    StepVerdict verdict =
-        judge_step(*step, here, places[0].text, there, places.size() > 1 ? places[1].text : std::string());
+    StepVerdict verdict = judge.judge(*step);
     outage_.waiting += seconds_between(from, wall_now());
     log_.say(verdict.text);
     record(verdict.event());
@@ -536,38 +462,10 @@ class Supervisor {
     if (verdict.cause == CauseKind::reproducible_non_finite && spike_policy) return;  // which it has a rule for
     attempt.cause.kind = verdict.cause;
     attempt.cause.detail = verdict.text;
-    if (verdict.cause == CauseKind::faulty_device && !places[0].host.empty()) {
-      attempt.host = places[0].host;
-      failures_by_host_[attempt.host] = kSuspectAfter;  // proven, not only suspect
+    if (verdict.cause == CauseKind::faulty_device && !judge.host().empty()) {
+      attempt.host = judge.host();
+      hosts_.prove(attempt.host);
     }
-  }
-
-  void blame(Attempt& attempt) const {
-    if (attempt.cause.kind == CauseKind::unhealthy) return;
-    std::vector<LastBeat> beats = last_beats(out_);
-    if (attempt.rank) {  // a report of the hang has named it
-      auto late = std::ranges::find(beats, *attempt.rank, &LastBeat::rank);
-      if (late != beats.end()) attempt.host = late->host;
-      return;
-    }
-    // Two replicas that differ: whoever found it is not to blame.
-    if (attempt.cause.kind == CauseKind::corruption && !attempt.corrupt_rank) return;
-    std::optional<LastBeat> culprit = culprit_of(beats);
-    if (std::optional<LostRank> lost = lost_rank_in(log_.text_from(log_begin_))) {
-      attempt.rank = lost->rank;
-      attempt.host = lost->host;
-      if (auto beat = std::ranges::find(beats, lost->rank, &LastBeat::rank); beat != beats.end())
-        attempt.host = beat->host;  // by the name that it has elsewhere
-      if (!attempt.corrupt_rank) return;
-    }
-    // Who found a fault need not be who has it.
-    if (auto named = std::ranges::find(beats, attempt.corrupt_rank,
-                                       [](const LastBeat& beat) { return std::optional<int64_t>(beat.rank); });
-        attempt.corrupt_rank && named != beats.end())
-      culprit = *named;
-    if (!culprit) return;
-    attempt.rank = culprit->rank;
-    attempt.host = culprit->host;
   }
 
   void report_failure(const Attempt& attempt) {
@@ -586,22 +484,6 @@ class Supervisor {
             .step = std::max(attempt.at_step, attempt.done_step),
             .text = text,
             .details = std::move(details)});
-  }
-
-  // A host that fails again and again is set aside, as long as the run can go on without it.
-  void suspect(const Attempt& attempt) {
-    bool computes_wrongly = attempt.corrupt_rank.has_value();  // such a host ruins what it takes part in
-    bool proven = attempt.cause.kind == CauseKind::faulty_device || attempt.cause.kind == CauseKind::unhealthy;
-    if (policy_.failures_without_progress() <= 1 && !proven) failures_by_host_.clear();
-    int most = computes_wrongly ? 1 : kSuspectAfter;
-    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < most) return;
-    std::vector<HostSlots> left = pool_->available();
-    if (std::erase_if(left, [&](const HostSlots& host) { return host.name == attempt.host; }) == 0) return;
-    if (!mesh_for(request_.run, slots_of(left)))
-      return log_.say(fmt::format("{} is suspect, but without it there is no mesh for this run", attempt.host));
-    pool_->set_aside(attempt.host, attempt.cause.text());
-    log_.say(fmt::format("{} is set aside; take its line out of {} when it is well again", attempt.host,
-                         pool_->suspects_file().string()));
   }
 
   void wait_for(std::chrono::milliseconds time) {
@@ -640,8 +522,7 @@ class Supervisor {
   EventLog events_;
   int64_t newest_seen_ = -1;  // checkpoint, by its step
   RetryPolicy policy_;
-  std::optional<HostPool> pool_;
-  std::map<std::string, int> failures_by_host_;
+  SuspectHosts hosts_;
   RunReport report_;
   LostSeconds outage_;
   WallTime began_, spawned_;

@@ -22,10 +22,9 @@ double without_sign_of_nan(double x) {
 }
 
 // "  busiest expert 1.6x the mean, 2 experts unused": of all layers.
-std::string load_text(const StepMetrics::ExpertLoads& loads) {
-  std::string text =
-      fmt::format("  busiest expert {:.1f}x the mean", *std::max_element(loads.peak.begin(), loads.peak.end()));
-  int64_t unused = std::accumulate(loads.unused.begin(), loads.unused.end(), int64_t{0});
+std::string load_text(const std::vector<double>& peaks, const std::vector<int64_t>& unused_experts) {
+  std::string text = fmt::format("  busiest expert {:.1f}x the mean", std::ranges::max(peaks));
+  int64_t unused = std::accumulate(unused_experts.begin(), unused_experts.end(), int64_t{0});
   if (unused > 0) text += fmt::format(", {} unused", unused);
   return text;
 }
@@ -57,22 +56,24 @@ double Progress::seconds_left(int64_t step) const {
 
 void Progress::step(const StepMetrics& m) {
   bool keep = m.step == first_step_ || m.step == last_step_ || m.step % log_every_ == 0 ||
-              m.validation_loss.has_value() || !m.is_finite() || m.is_update_skipped();
+              m.find(number::validation_loss) || !m.is_finite() || m.is_update_skipped();
   if (!terminal_ && !keep) return;
-  std::string line =
-      fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s", m.step,
-                  fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss),
-                  without_sign_of_nan(m.grad_norm), m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)));
+  std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s", m.step,
+                                 fmt::formatted_size("{}", last_step_), last_step_,
+                                 without_sign_of_nan(m[number::loss]), without_sign_of_nan(m[number::grad_norm]),
+                                 m[number::lr], human_count(static_cast<int64_t>(m[number::tokens_per_s])));
   if (m.step < last_step_) line += fmt::format("  {} left", human_duration(seconds_left(m.step)));
-  if (m.expert_loads) line += load_text(*m.expert_loads);
-  if (m.expert_rows && m.expert_rows->lost > 0)
-    line += fmt::format("  repeated: {} rows more than planned", human_count(m.expert_rows->lost));
+  if (auto peaks = m.find(number::expert_load_peak)) line += load_text(*peaks, m[number::unused_experts]);
+  if (auto lost = m.find(number::lost_rows))
+    line += fmt::format("  repeated: {} rows more than planned", human_count(*lost));
   if (m.is_update_skipped())
-    line += std::isfinite(m.grad_norm) ? "  (gradient norm above its limit: update skipped)"
-                                       : "  (gradient not finite: update skipped)";
-  if (m.validation_loss)
-    line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),
-                        m.bits_per_byte ? fmt::format(", {:.4f} bits/byte", *m.bits_per_byte) : "");
+    line += std::isfinite(m[number::grad_norm]) ? "  (gradient norm above its limit: update skipped)"
+                                                : "  (gradient not finite: update skipped)";
+  if (auto loss = m.find(number::validation_loss)) {
+    auto bits = m.find(number::bits_per_byte);
+    line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *loss, m[number::perplexity],
+                        bits ? fmt::format(", {:.4f} bits/byte", *bits) : "");
+  }
   clear_line();
   fmt::print("{}{}", line, keep ? "\n" : "");
   line_open_ = !keep;

@@ -10,7 +10,7 @@
 #include "run/programs.h"
 #include "run/run_identity.h"
 #include "train/data/dataset.h"
-#include "train/health/fault_injector.h"
+#include "train/faults/fault_injector.h"
 #include "train/health/stop.h"
 #include "train/progress.h"
 #include "train/save/resume.h"

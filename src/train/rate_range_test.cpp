@@ -66,9 +66,9 @@ void RateRangeTest::note(const StepMetrics& m) {
     over_ = true;
     return;
   }
-  average_ = kKept * average_ + (1 - kKept) * m.loss;
+  average_ = kKept * average_ + (1 - kKept) * m[number::loss];
   weight_ = kKept * weight_ + (1 - kKept);
-  points_.push_back({m.step, m.lr, m.loss, average_ / weight_});
+  points_.push_back({m.step, m[number::lr], m[number::loss], average_ / weight_});
   if (points_.size() <= kFirstSteps) return;
   double least = std::ranges::min_element(points_, {}, &RatePoint::smoothed)->smoothed;
   over_ = points_.back().smoothed > kDiverged * least;

@@ -16,7 +16,7 @@
 #include "run/run_identity.h"
 #include "run/run_target.h"
 #include "train/data/dataset.h"
-#include "train/health/fault_injector.h"
+#include "train/faults/fault_injector.h"
 #include "train/health/microbatch_check.h"
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"

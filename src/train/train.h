@@ -14,7 +14,8 @@
 #include "comm/ranks.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
+#include "train/monitor.h"
 #include "train/rate_range_test.h"
 
 namespace sextant {
@@ -49,6 +50,7 @@ struct TrainView {
   Verbosity verbosity =
       Verbosity::usual;               // quiet: nothing; verbose: a line for every step, whatever train.log_every says
   std::optional<RateRamp> ramp = {};  // a learning-rate range test: these rates in place of the config's
+  std::vector<MakeMonitor> monitors = {};  // in addition to those of every run
   // Called once by the leader, when the directory of the run is ready and the first step follows. Says what all devices
   // together do at most, in FLOP/s, where that is known: MFU is a part of it.
   std::function<std::optional<double>(Beginning beginning)> on_begin = {};

@@ -14,14 +14,16 @@
 #include "comm/host_group.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
-#include "ir/host_access.h"
 #include "run/programs.h"
 #include "train/data/dataset.h"
 #include "train/data/feeder.h"
+#include "train/evaluator.h"
 #include "train/health/spike_watch.h"
 #include "train/health/step_clock.h"
 #include "train/metrics.h"
 #include "train/noise_scale.h"
+#include "train/step_drill.h"
+#include "train/step_totals.h"
 #include "train/tensor_statistics.h"
 
 namespace sextant {
@@ -48,116 +50,72 @@ class Trainer {
   // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed
   // one by one.
   void begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy = {}, Trace* trace = nullptr);
-  // The gradients of the step that is begun next are not finite: a drill.
-  void spoil_next_gradients() { spoil_next_ = true; }
+  // Faults of the step that is begun next.
+  void drill_next(const StepDrill& drill) { drill_next_ = drill; }
   // From now on every step waits so long for its data: a drill.
   void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
-  // Drills: a bit of a GEMM or of a message is flipped in the step that is begun next.
-  void flip_next(bool gemm, bool message) {
-    flip_gemm_next_ = gemm;
-    flip_message_next_ = message;
-  }
   StepClock& clock() { return clock_; }
-  // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
-  // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
+  // The numbers of the oldest step that was begun and not finished, the same on every rank: those that Programs hand
+  // out, and those of its time and memory. A step that lost rows on their way to experts has changed nothing, and is
+  // done again here.
   StepMetrics finish_step();
   int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
   int steps_ahead() const { return steps_ahead_; }
 
   // The first microbatch of a step on samples from `first_sample` on, forward and backward, between steps: a hash of
-  // the loss and of each gradient before it is summed over ranks. `flip`: a bit of one product is flipped, a drill. By
+  // the loss and of each gradient before it is summed over ranks. `drill`: of it, a product's bit is flipped. By
   // all ranks together; the next step is as if it had not been.
-  std::vector<uint64_t> hash_microbatch(int64_t step, int64_t first_sample, bool flip);
+  std::vector<uint64_t> hash_microbatch(int64_t step, int64_t first_sample, const StepDrill& drill);
   const std::vector<std::string>& hashed_paths() const { return hashed_paths_; }  // of the last
   int64_t first_row() const { return train_.feeder->first_row(); }                // of a microbatch, on this rank
 
   // Mean loss over the first train.eval_sequences sequences of the validation data.
-  std::optional<double> evaluate();
+  std::optional<double> evaluate() { return evaluator_ ? evaluator_->evaluate() : std::nullopt; }
   // Mean loss of the targets that count of one microbatch of training samples, as an evaluation measures it: nothing is
   // changed. Nothing where the run has no Program for it, or no target counts.
-  std::optional<double> measure(const Feeder::Samples& samples);
+  std::optional<double> measure(const Feeder::Samples& samples) {
+    return evaluator_ ? evaluator_->measure(samples) : std::nullopt;
+  }
 
  private:
+  double batch_tokens() const { return static_cast<double>(run_.batch.sequences * run_.batch.seq); }
   double microbatch_share() const {
     return static_cast<double>(microbatch_sequences()) / static_cast<double>(run_.batch.sequences);
   }
   int64_t microbatch_sequences() const {  // over all ranks
     return run_.batch.microbatch * train_.bound->program().mesh.ranks(AxisRole::data);
   }
-  // A loss that this rank adds its part of, with where a step makes it.
-  struct LossFetch {
-    size_t loss;  // see losses_
-    HostAccess access;
-  };
   // A Program of training with what it is run by.
   struct Runner {
     std::unique_ptr<Bound> bound;
     std::unique_ptr<Feeder> feeder;
-    std::vector<LossFetch> losses;
-    std::vector<std::pair<size_t, const Value*>> loads;  // see layers_with_experts_
-    std::optional<TensorReader> tensors = {};            // where it measures them
+    std::unique_ptr<StepReader> reader;
+    std::optional<TensorReader> tensors = {};  // where it measures them
   };
   Runner make_runner(const Parts& parts, const Program& program);
-  // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
-  bool counts(const Bound& bound, std::string_view path) const;
-
   int mtp_depths() const { return static_cast<int>(mtp_scales_.size()); }
 
-  struct LossOfStep {
-    std::string path;
-    bool in_model = false;  // whether the model has it
-  };
   struct Begun {
     int64_t step, first_sample;
     double lr;
     bool spoiled;  // its gradients are to be not finite
     float norm_limit;
-    // Of the microbatches collected so far; behind them the leader's gradient norm, and the times of all ranks.
-    std::vector<double> losses;
+    StepTotals totals;
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
-    struct Ticket {
-      size_t loss;
-      int64_t ticket;
-    };
-    std::vector<Ticket> open;           // of the others
-    int64_t grad_norm;                  // ticket
-    int64_t first_load;                 // ticket; those of the other numbers of loads follow
-    int64_t lost_rows;                  // ticket, where rows may be lost; that of the rounds needed follows
-    std::optional<int64_t> loss_scale;  // ticket, where losses are scaled
-    std::optional<int64_t> noise;       // ticket of the squares of small gradients; that of the full one follows
-    int64_t end = 0;                    // a mark of the executor, where steps are issued ahead
-    bool measures = false;              // its tensors
-    TensorParts tensors;                // what it measured
+    int64_t end = 0;                  // a mark of the executor, where steps are issued ahead
+    bool measures = false;            // its tensors
+    TensorParts tensors;              // what it measured
   };
   void count_mtp_targets(Begun& begun);
-  // Numbers of a step besides its losses.
-  struct Collected {
-    double grad_norm = 0;
-    std::optional<double> loss_scale = {};
-    double small_squares = 0, full_squares = 0;  // this rank's part
-    std::optional<StepMetrics::ExpertLoads> loads;
-    int64_t lost_rows = 0, rounds_needed = 1;
-  };
   void write_feeds(Bound& bound, const Begun& begun);
   void issue(Runner& runner, Begun& begun, Trace* trace);
-  void fetch_losses(Runner& runner, const Action& action, Begun& begun);
-  Collected collect(Runner& runner, Begun& begun);
   double seconds_of(const Begun& begun);  // since the step before it ended; once for each, in order
-  // Does a step again of which rows were lost, in the fewest rounds that lose none.
-  std::optional<double> note_noise(const Collected& numbers);
+  void note_noise(StepValues& values);
   bool measures(int64_t step) const { return measure_ && step % run_.log.tensor_stats_every == 0; }
   Runner& runner_of(const Begun& begun) { return begun.measures ? *measure_ : train_; }
-  StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
-  // A microbatch's loss, the sum over its tokens, as it is added to others. Where sums must not depend on how many
-  // ranks make them, it is a multiple of 2^-20: f64 adds up to 2^33 of these without rounding.
-  double loss_term(double loss) const;
-  void collect_losses(Bound& bound, Begun& begun);
+  void repeat_step(Begun& begun, StepValues& values);
+  void join(Begun& begun, StepValues& values);
   void feed(Runner& runner, const Action& action, const Begun& begun);
-  // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
-  void evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums);
-  void count_layers_with_experts(const RunPrograms& programs);
-  void find_losses(const RunPrograms& programs);
-  StepMetrics::ExpertLoads collect_loads(Runner& runner, const Begun& begun);
 
   const RunConfig& run_;
   const Dataset& dataset_;
@@ -175,16 +133,11 @@ class Trainer {
   std::optional<Runner> measure_;  // for steps that measure their tensors
   NoiseScale noise_scale_;
   int64_t noise_parts_ = 0;
-  bool spoil_next_ = false, flip_gemm_next_ = false, flip_message_next_ = false;
+  StepDrill drill_next_;
   std::vector<std::string> hashed_paths_;
   StepChecks checks_;  // of the step that was begun last
-  std::unique_ptr<Bound> evaluate_;
-  std::vector<LossOfStep> losses_;
-  std::vector<std::string> mtp_scales_;  // the gradients of the last of them
-  // The layers with experts, of all ranks. A Runner has this rank's part of the numbers of their loads, each with its
-  // place in the list of all.
-  std::vector<int> layers_with_experts_;
-  std::vector<std::string_view> load_names_;  // of the numbers of one layer (ops/load_statistics.h)
+  StepPlaces places_;
+  std::vector<std::string> mtp_scales_;  // feeds, by depth of multi-token prediction
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
@@ -192,8 +145,7 @@ class Trainer {
   int64_t last_end_ = 0;  // a mark of the executor
   StepClock clock_;
   int64_t slow_input_ms_ = 0;
-  std::unique_ptr<Feeder> evaluate_feeder_;  // of validation data, where there is some
-  std::unique_ptr<Feeder> measure_feeder_;   // of training data, to evaluate on it
+  std::unique_ptr<Evaluator> evaluator_;  // null where the run has no Programs for it
 };
 
 }  // namespace sextant

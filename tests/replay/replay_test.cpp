@@ -91,8 +91,8 @@ TEST(Replay, GivesTheRecordBitForBit) {
       std::optional<RecordedStep> recorded = recorded_step(runs.out(name), step);
       ASSERT_TRUE(recorded);
       for (const Execution& execution : replayed.executions) {
-        EXPECT_EQ(execution.metrics.loss, recorded->loss) << name << " " << step;
-        EXPECT_EQ(execution.metrics.grad_norm, recorded->grad_norm) << name << " " << step;
+        EXPECT_EQ(execution.metrics[number::loss], recorded->loss) << name << " " << step;
+        EXPECT_EQ(execution.metrics[number::grad_norm], recorded->grad_norm) << name << " " << step;
         EXPECT_EQ(first_non_finite(execution.ops), nullptr);
       }
       EXPECT_EQ(first_different(replayed.executions[0].ops, replayed.executions[1].ops), nullptr);
@@ -296,7 +296,7 @@ TEST(Replay, StepsAfterARewindAreFoundAndRepeated) {
   for (int64_t step : {12, 34, 45}) {
     ReplayPlan plan = plan_replay(runs.out("run"), step, {});
     Replayed replayed = replay(plan, data_of(plan), cpu_ranks(), {});
-    EXPECT_EQ(replayed.executions[0].metrics.loss, recorded_step(runs.out("run"), step)->loss) << step;
+    EXPECT_EQ(replayed.executions[0].metrics[number::loss], recorded_step(runs.out("run"), step)->loss) << step;
   }
 }
 
@@ -317,8 +317,8 @@ TEST(Replay, InF64TheStepIsTheSameButForRounding) {
   EXPECT_GT(comparison.compared, 60);
   EXPECT_EQ(comparison.first, nullptr) << comparison.first->op;
   EXPECT_GT(comparison.largest, 0);
-  EXPECT_NEAR(f64.executions[0].metrics.loss, f32.executions[0].metrics.loss, 1e-5);
-  EXPECT_NEAR(f64.executions[0].metrics.grad_norm, f32.executions[0].metrics.grad_norm, 1e-4);
+  EXPECT_NEAR(f64.executions[0].metrics[number::loss], f32.executions[0].metrics[number::loss], 1e-5);
+  EXPECT_NEAR(f64.executions[0].metrics[number::grad_norm], f32.executions[0].metrics[number::grad_norm], 1e-4);
 }
 
 TEST(Replay, RefusesWhatWouldBeAnotherStep) {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "events/run_event.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 #include "train/scratch_run.h"
 
 namespace sextant {

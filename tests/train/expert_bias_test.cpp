@@ -50,8 +50,8 @@ void expect_ranges(const StepMetrics& metrics, const Vectors& biases) {
   for (const auto& [path, bias] : biases) {
     size_t layer = std::stoul(path.substr(path.find('.') + 1));
     auto [least, most] = std::minmax_element(bias.begin(), bias.end());
-    EXPECT_EQ(metrics.expert_loads.value().bias_least.at(layer), static_cast<double>(*least)) << path;
-    EXPECT_EQ(metrics.expert_loads.value().bias_most.at(layer), static_cast<double>(*most)) << path;
+    EXPECT_EQ(metrics[number::correction_bias_min].at(layer), static_cast<double>(*least)) << path;
+    EXPECT_EQ(metrics[number::correction_bias_max].at(layer), static_cast<double>(*most)) << path;
   }
 }
 

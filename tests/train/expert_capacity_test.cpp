@@ -158,11 +158,11 @@ class ExpertCapacity : public testing::TestWithParam<std::tuple<MeshCase, const 
     ASSERT_EQ(got.steps.size(), expected.steps.size());
     for (size_t i = 0; i < got.steps.size(); ++i) {
       const StepMetrics &a = got.steps[i], &b = expected.steps[i];
-      EXPECT_EQ(a.loss, b.loss) << "step " << i + 1;
-      EXPECT_EQ(a.grad_norm, b.grad_norm) << "step " << i + 1;
-      EXPECT_EQ(a.balance_loss, b.balance_loss) << "step " << i + 1;
-      EXPECT_EQ(a.router_z_loss, b.router_z_loss) << "step " << i + 1;
-      EXPECT_EQ(a.expert_loads->peak, b.expert_loads->peak) << "step " << i + 1;
+      EXPECT_EQ(a[number::loss], b[number::loss]) << "step " << i + 1;
+      EXPECT_EQ(a[number::grad_norm], b[number::grad_norm]) << "step " << i + 1;
+      EXPECT_EQ(a.find(number::balance_loss), b.find(number::balance_loss)) << "step " << i + 1;
+      EXPECT_EQ(a.find(number::router_z_loss), b.find(number::router_z_loss)) << "step " << i + 1;
+      EXPECT_EQ(a[number::expert_load_peak], b[number::expert_load_peak]) << "step " << i + 1;
     }
   }
 
@@ -192,19 +192,19 @@ TEST_F(ExpertCapacity, CountsTheExactExcessAndRepeatsWithTheBitsOfTheBound) {
     SCOPED_TRACE(dispatch);
     std::vector<std::string> mesh = sent_as({"mesh.dp=4", "mesh.ep=4"}, dispatch);
     Outcome bound = train_with(mesh, Routing::to_two_experts);
-    for (const StepMetrics& m : bound.steps) EXPECT_FALSE(m.expert_rows.has_value());
+    for (const StepMetrics& m : bound.steps) EXPECT_FALSE(m.find(number::repeated_steps));
     for (const Lost& c : kLost) {
       SCOPED_TRACE(c.capacity);
       Outcome got = train_with(with_capacity(mesh, c.capacity), Routing::to_two_experts);
       expect_same(got, bound);
       int64_t served = dispatch == "tokens" ? c.by_tokens : c.rows;
       for (size_t i = 0; i < got.steps.size(); ++i) {
-        const StepMetrics::ExpertRows& rows = got.steps[i].expert_rows.value();
-        EXPECT_EQ(rows.lost, kLayers * kSequences * (kPerToken * kSeq - served));
-        EXPECT_EQ(rows.rounds, dispatch == "tokens" ? c.token_rounds : c.rounds);
-        EXPECT_EQ(rows.needed, c.rounds);
+        const StepMetrics& m = got.steps[i];
+        EXPECT_EQ(m[number::lost_rows], kLayers * kSequences * (kPerToken * kSeq - served));
+        EXPECT_EQ(m[number::expert_rounds], dispatch == "tokens" ? c.token_rounds : c.rounds);
+        EXPECT_EQ(m[number::rounds_needed], c.rounds);
         EXPECT_EQ(got.attempts[i], 2) << "all layers need as many, which the first attempt tells";
-        EXPECT_EQ(rows.repeated_steps, static_cast<int64_t>(i) + 1);
+        EXPECT_EQ(m[number::repeated_steps], static_cast<int64_t>(i) + 1);
       }
     }
   }
@@ -226,7 +226,7 @@ TEST_P(ExpertCapacity, TrainsAsWithRowsForEveryRouting) {
   Outcome bound = train_with(settings, Routing::as_it_comes);
   Outcome got = train_with(with_capacity(settings, "1"), Routing::as_it_comes);
   expect_same(got, bound);
-  EXPECT_GT(got.steps.back().expert_rows.value().repeated_steps, 0);
+  EXPECT_GT(got.steps.back()[number::repeated_steps], 0);
 }
 
 std::vector<MeshCase> capacity_cases() {
@@ -278,7 +278,7 @@ TEST_F(ExpertCapacity, GptOssTrainsAsWithRowsForEveryRouting) {
       Outcome bound = train_with(settings, Routing::as_it_comes);
       Outcome got = train_with(with_capacity(settings, "1"), Routing::as_it_comes);
       expect_same(got, bound);
-      EXPECT_GT(got.steps.back().expert_rows.value().repeated_steps, 0);
+      EXPECT_GT(got.steps.back()[number::repeated_steps], 0);
     }
 }
 
@@ -300,11 +300,12 @@ TEST_F(ExpertCapacity, RepeatsInFewRoundsWhereTheyDo) {
     Outcome got = train_with(with_capacity(settings, "1"), Routing::as_it_comes, rounds, 6);
     expect_same(got, bound);
     for (size_t i = 0; i < got.steps.size(); ++i) {
-      const StepMetrics::ExpertRows& rows = got.steps[i].expert_rows.value();
-      if (rows.lost > 0) seen.insert(rows.rounds);
-      EXPECT_LE(rows.needed, rows.rounds);
-      if (dispatch == "rows") {
-        EXPECT_TRUE(rows.rounds <= 2 || 2 * rows.needed > rows.rounds) << "fewer would do";
+      const std::optional<int64_t> rounds_done = got.steps[i].find(number::expert_rounds);
+      const int64_t needed = got.steps[i][number::rounds_needed];
+      if (rounds_done) seen.insert(*rounds_done);
+      EXPECT_LE(needed, rounds_done.value_or(1));
+      if (rounds_done && dispatch == "rows") {
+        EXPECT_TRUE(*rounds_done <= 2 || 2 * needed > *rounds_done) << "fewer would do";
       }
       most_attempts = std::max(most_attempts, got.attempts[i]);
     }
@@ -326,7 +327,7 @@ TEST_F(ExpertCapacity, TrainsWithZero2UpToRounding) {
   Outcome bound = train_with(mesh, Routing::as_it_comes),
           got = train_with(with_capacity(mesh, "1"), Routing::as_it_comes);
   for (size_t i = 0; i < got.steps.size(); ++i)
-    EXPECT_NEAR(got.steps[i].loss, bound.steps[i].loss, 1e-5 * bound.steps[i].loss);
+    EXPECT_NEAR(got.steps[i][number::loss], bound.steps[i][number::loss], 1e-5 * bound.steps[i][number::loss]);
 }
 
 // One arena for both Programs, and the plan tells its bytes; fewer rows take less.
@@ -400,7 +401,8 @@ TEST(RepeatedSteps, WarnWhenThereAreMany) {
   RepeatedSteps steps(1.5);
   auto note = [&](int64_t step, int64_t lost, int64_t rounds) {
     StepMetrics m{.step = step};
-    m.expert_rows = {.lost = lost, .needed = rounds};
+    m.values.set(number::lost_rows, lost);
+    m.values.set(number::rounds_needed, rounds);
     return steps.note(m);
   };
   for (int64_t step = 1; step <= 40; step += 10) EXPECT_FALSE(note(step, 5, 2)) << "seldom";

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "checkout.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 namespace {

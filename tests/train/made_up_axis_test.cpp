@@ -100,7 +100,7 @@ class MadeUpAxis : public testing::TestWithParam<AxisCase> {
              EXPECT_EQ(load_run_checkpoint(steps.from, trainer.bound(), spec, optimizer).step, steps.first - 1);
            for (int step = steps.first; step <= steps.last; ++step) {
              trainer.begin_step(step, (step - 1) * run.batch.sequences);
-             double loss = trainer.finish_step().loss;
+             double loss = trainer.finish_step()[number::loss];
              if (group.leads()) losses.push_back(loss);
            }
            ReplicaCheck(trainer.bound(), &transport, SameWork::same_bits).check_all();

@@ -10,16 +10,12 @@
 
 #include "base/files.h"
 #include "checkout.h"
+#include "metric_rows.h"
 #include "scratch_run.h"
 #include "train/metrics.h"
 
 namespace sextant {
 namespace {
-
-std::string row_of(const MetricField& field) {
-  return fmt::format("| `{}` | {} | {} | {} |\n", field.name, field.unit.empty() ? "–" : field.unit, field.when,
-                     field.about);
-}
 
 // The page with the rows of its table replaced by those of the program.
 std::string with_rows(const std::string& page) {
@@ -88,11 +84,11 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
     written.merge(names);
   }
   // Fields that only a failing run writes, and a run that keeps its state on NVMe, which not every kernel allows.
-  StepMetrics failed{.step = 1,
-                     .loss = std::nan(""),
-                     .grad_norm = std::numeric_limits<double>::infinity(),
-                     .norm_limit = 2,
-                     .nvme_arena_bytes = 4096};
+  StepMetrics failed{.step = 1};
+  failed.values.set(number::loss, std::nan(""));
+  failed.values.set(number::grad_norm, std::numeric_limits<double>::infinity());
+  failed.values.set(number::norm_limit, 2.0);
+  failed.values.set(number::nvme_arena_bytes, int64_t{4096});
   MetricsFile(scratch.root() / "failed.jsonl", 0).append(failed);
   std::set<std::string> names = fields_in(scratch.root() / "failed.jsonl");
   EXPECT_FALSE(names.contains("loss"));

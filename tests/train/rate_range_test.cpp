@@ -32,8 +32,8 @@ TEST(RateRangeTest, SuggestsTheSteepestRateAndStopsBehindTheLeast) {
   RateRangeTest test(ramp);
   for (int64_t step = 1; step <= ramp.steps && !test.is_over(); ++step) {
     StepMetrics m{.step = step};
-    m.lr = ramp.rate_of(step);
-    m.loss = known_loss(m.lr);
+    m.values.set(number::lr, ramp.rate_of(step));
+    m.values.set(number::loss, known_loss(ramp.rate_of(step)));
     test.note(m);
   }
   EXPECT_TRUE(test.is_over());

@@ -432,8 +432,9 @@ TEST_P(Survival, FilesFollowTheUmask) {
 }
 
 TEST(NonFinite, OnlyStepsInARowCount) {
-  StepMetrics good, bad{.loss = std::numeric_limits<double>::quiet_NaN()},
-      steep{.grad_norm = std::numeric_limits<double>::infinity()};
+  StepMetrics good, bad, steep;
+  bad.values.set(number::loss, std::numeric_limits<double>::quiet_NaN());
+  steep.values.set(number::grad_norm, std::numeric_limits<double>::infinity());
   NonFiniteStreak streak(2);
   for (const StepMetrics& m : {bad, good, steep, good, bad}) {
     streak.note(m);
@@ -442,6 +443,19 @@ TEST(NonFinite, OnlyStepsInARowCount) {
   streak.note(steep);
   EXPECT_TRUE(streak.is_over_limit());
   EXPECT_EQ(streak.steps(), 2);
+}
+
+TEST(NonFinite, AScaleThatCanGetSmallerIsNoFaultOfTheRunAlsoAfterARewind) {
+  StepMetrics overflow;
+  overflow.values.set(number::grad_norm, std::numeric_limits<double>::infinity());
+  overflow.values.set(number::loss_scale, 2.0);
+  NonFiniteStreak streak(2, 1);
+  streak.note(overflow);
+  EXPECT_EQ(streak.steps(), 0);
+  streak.reset();
+  overflow.values.set(number::loss_scale, 1.0);
+  streak.note(overflow);
+  EXPECT_EQ(streak.steps(), 1) << "the least scale there is";
 }
 
 INSTANTIATE_TEST_SUITE_P(OnOneRankAndAMesh, Survival, testing::Values("alone", "dp2_tp2"),

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "scratch_run.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 namespace {

@@ -88,6 +88,18 @@ std::string Drift::text() const {
                      rank ? fmt::format(" (rank {})", *rank) : "");
 }
 
+TimedStep timed_step(const StepMetrics& m, int processes) {
+  return {.step = m.step,
+          .step_s = m[number::step_s],
+          .processor_s = m[number::processor_s],
+          .crowding = m[number::crowding],
+          .others = std::max(0.0, m[number::crowding] - processes * m[number::occupied]),
+          .crowded_out_s = m[number::crowded_out_s],
+          .own_s = m[number::own_s_by_rank],
+          .message_s = m[number::message_s_by_rank],
+          .input_s = m[number::input_s_by_rank]};
+}
+
 std::optional<Drift> DriftWatch::note(const TimedStep& step) {
   if (++seen_ <= kFirstSteps || !(step.step_s > 0)) return std::nullopt;
   open_.push_back(step);

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "train/metrics.h"
+
 namespace sextant {
 
 // The likely cause, by what was measured.
@@ -36,6 +38,9 @@ struct TimedStep {
   double crowded_out_s = 0;                       // of the rank that has most of it (rank_times.h)
   std::vector<double> own_s, message_s, input_s;  // by rank
 };
+
+// `processes`: of this run on the leader's host.
+TimedStep timed_step(const StepMetrics& metrics, int processes);
 
 struct Drift {
   int64_t since_step = 0, step = 0;  // the first that was slower, and the one at which it was certain

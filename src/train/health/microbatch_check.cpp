@@ -51,9 +51,10 @@ MicrobatchCheck::MicrobatchCheck(Trainer& trainer, Transport* transport, HostGro
   all_gather(channel, peers_, std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(rows_)));
 }
 
-MicrobatchCheck::Gathered MicrobatchCheck::hashes(int64_t step, int64_t first_sample, int shift, bool flip) {
+MicrobatchCheck::Gathered MicrobatchCheck::hashes(int64_t step, int64_t first_sample, int shift,
+                                                  const StepDrill& drill) {
   auto self = static_cast<size_t>(peers_.self), owner = (self + static_cast<size_t>(shift)) % rows_.size();
-  std::vector<uint64_t> own = trainer_.hash_microbatch(step, first_sample + rows_[owner] - rows_[self], flip);
+  std::vector<uint64_t> own = trainer_.hash_microbatch(step, first_sample + rows_[owner] - rows_[self], drill);
   std::vector<uint64_t> gathered(own.size() * rows_.size());
   Channel channel{.transport = *transport_, .tag = kHostTag};
   all_gather(channel, peers_, std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(gathered)));
@@ -65,10 +66,10 @@ MicrobatchCheck::Gathered MicrobatchCheck::hashes(int64_t step, int64_t first_sa
   return by_member;
 }
 
-void MicrobatchCheck::check(int64_t step, int64_t first_sample, bool flip) {
+void MicrobatchCheck::check(int64_t step, int64_t first_sample, const StepDrill& drill) {
   if (rows_.empty()) return;
   size_t members = rows_.size();
-  Gathered own = hashes(step, first_sample, 0, flip), of_next = hashes(step, first_sample, 1, false);
+  Gathered own = hashes(step, first_sample, 0, drill), of_next = hashes(step, first_sample, 1);
   std::optional<size_t> owner;
   for (size_t i = 0; i < members && !owner; ++i)
     if (own[i] != of_next[(i + members - 1) % members]) owner = i;
@@ -77,8 +78,8 @@ void MicrobatchCheck::check(int64_t step, int64_t first_sample, bool flip) {
   all_.sum(differing);
   if (differing[0] == 0) return;
   bool repeated = members == 2;
-  Gathered own_again = repeated ? hashes(step, first_sample, 0, false) : Gathered();
-  Gathered third = hashes(step, first_sample, repeated ? 1 : 2, false);
+  Gathered own_again = repeated ? hashes(step, first_sample, 0) : Gathered();
+  Gathered third = hashes(step, first_sample, repeated ? 1 : 2);
   if (!owner) {
     all_.barrier();  // until the ranks that saw it have ended the run
     return;

@@ -23,14 +23,14 @@ class MicrobatchCheck {
   MicrobatchCheck(Trainer& trainer, Transport* transport, HostGroup& all);
 
   // Called by all ranks together, between steps: the first microbatch of `step`, whose samples begin at `first_sample`.
-  // Corruption on one of the ranks where two differ, and RunEnded on the others. `flip`: a drill, see Trainer.
-  void check(int64_t step, int64_t first_sample, bool flip);
+  // Corruption on one of the ranks where two differ, and RunEnded on the others. `drill`: see Trainer.
+  void check(int64_t step, int64_t first_sample, const StepDrill& drill);
 
  private:
   using Gathered = std::vector<std::vector<uint64_t>>;  // by member of the group, then by gradient
 
   // Hashes that every member computes for the rows of the member `shift` places after it.
-  Gathered hashes(int64_t step, int64_t first_sample, int shift, bool flip);
+  Gathered hashes(int64_t step, int64_t first_sample, int shift, const StepDrill& drill = {});
   [[noreturn]] void report(int64_t step, size_t owner, size_t other, size_t gradient, int wrong);
 
   Trainer& trainer_;

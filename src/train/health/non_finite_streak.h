@@ -15,10 +15,12 @@ class NonFiniteStreak {
       : limit_(limit), least_loss_scale_(least_loss_scale) {}
 
   void note(const StepMetrics& metrics) {
-    bool scale_too_large = metrics.loss_scale && *metrics.loss_scale > least_loss_scale_;
-    if (metrics.is_update_skipped() && std::isfinite(metrics.loss) && scale_too_large) return;
+    std::optional<double> scale = metrics.find(number::loss_scale);
+    bool scale_too_large = scale && *scale > least_loss_scale_;
+    if (metrics.is_update_skipped() && std::isfinite(metrics[number::loss]) && scale_too_large) return;
     steps_ = metrics.is_finite() ? 0 : steps_ + 1;
   }
+  void reset() { steps_ = 0; }
   int64_t steps() const { return steps_; }
   bool is_over_limit() const { return steps_ >= limit_; }
 

@@ -7,9 +7,9 @@
 namespace sextant {
 
 std::optional<std::string> RepeatedSteps::note(const StepMetrics& m) {
-  if (!m.expert_rows || m.expert_rows->lost == 0) return std::nullopt;
+  if (m[number::lost_rows] == 0) return std::nullopt;
   std::erase_if(recent_, [&](const Repeated& repeated) { return repeated.step <= m.step - kWindow; });
-  recent_.push_back({m.step, m.expert_rows->needed});
+  recent_.push_back({m.step, m[number::rounds_needed]});
   auto count = static_cast<int64_t>(recent_.size());
   if (count < kMany) return std::nullopt;
   int64_t rounds = 1;

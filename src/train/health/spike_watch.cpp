@@ -67,6 +67,7 @@ StepPolicy SpikeWatch::policy_of(int64_t step) const {
 
 std::optional<Spike> SpikeWatch::note(const StepMetrics& m) {
   std::optional<Limits> limits = limits_of(m.step);
+  const double loss = m[number::loss], grad_norm = m[number::grad_norm];
   std::string text;
   auto compare = [&](std::string_view name, double value, double limit, double median) {
     if (value > limit)
@@ -74,13 +75,13 @@ std::optional<Spike> SpikeWatch::note(const StepMetrics& m) {
                           value, limit, median, settings_.window);
   };
   if (!m.is_finite()) {
-    text = fmt::format("loss {:.4g}, gradient norm {:.4g}: not finite", std::fabs(m.loss), std::fabs(m.grad_norm));
+    text = fmt::format("loss {:.4g}, gradient norm {:.4g}: not finite", std::fabs(loss), std::fabs(grad_norm));
   } else {
     if (limits) {
-      compare("loss", m.loss, limits->loss, limits->loss_median);
-      compare("gradient norm", m.grad_norm, limits->grad_norm, limits->grad_norm_median);
+      compare("loss", loss, limits->loss, limits->loss_median);
+      compare("gradient norm", grad_norm, limits->grad_norm, limits->grad_norm_median);
     }
-    state_.recent.push_back({m.step, m.loss, m.grad_norm, m.is_update_skipped()});
+    state_.recent.push_back({m.step, loss, grad_norm, m.is_update_skipped()});
     int64_t spare = std::ssize(state_.recent) - (settings_.window + kStepsUnderWay + 1);
     if (spare > 0) state_.recent.erase(state_.recent.begin(), state_.recent.begin() + spare);
   }

@@ -9,21 +9,15 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "config/run_config.h"
 #include "train/metrics.h"
+#include "train/step_policy.h"
 
 namespace sextant {
-
-// How a step is to be made.
-struct StepPolicy {
-  double rate_factor = 1;                                     // of the learning rate
-  float norm_limit = std::numeric_limits<float>::infinity();  // no update where the gradient norm is above it
-};
 
 // State of SpikeWatch that a checkpoint stores.
 struct SpikeState {

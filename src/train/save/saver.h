@@ -18,7 +18,7 @@
 
 #include "ckpt/checkpoints.h"
 #include "config/run_config.h"
-#include "train/health/fault_injector.h"
+#include "train/faults/fault_injector.h"
 #include "train/save/run_checkpoint.h"
 #include "train/save/snapshot.h"
 

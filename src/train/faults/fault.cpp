@@ -1,4 +1,4 @@
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,7 +18,7 @@ constexpr const char* kFaultVariable = "SEXTANT_FAULT";
 
 constexpr FaultKindInfo kFaultKinds[] = {
 #define FAULT(kind, name, unit, amount, effect) {FaultKind::kind, name, unit, amount, effect},
-#include "train/health/fault_kinds.def"
+#include "train/faults/fault_kinds.def"
 #undef FAULT
 };
 

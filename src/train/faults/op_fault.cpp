@@ -1,4 +1,4 @@
-#include "train/health/op_fault.h"
+#include "train/faults/op_fault.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/health/fault_injector.h"
+#include "train/faults/fault_injector.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include "base/path_error.h"
 #include "base/run_file.h"
 #include "ckpt/disk.h"
-#include "train/health/layer_fault.h"
-#include "train/health/memory_fault.h"
+#include "train/faults/layer_fault.h"
+#include "train/faults/memory_fault.h"
 
 namespace sextant {
 

@@ -12,8 +12,9 @@
 
 #include "comm/rank_status.h"
 #include "exec/executor.h"
-#include "train/health/fault.h"
-#include "train/health/op_fault.h"
+#include "train/faults/fault.h"
+#include "train/faults/op_fault.h"
+#include "train/step_drill.h"
 
 namespace sextant {
 
@@ -41,9 +42,11 @@ class FaultInjector {
   void slow_down(RankStatus& rank_status) const;
   int64_t slow_input_ms() const { return slow_input_ms_; }
 
-  bool flips_gemm(int64_t step) const { return step < flip_gemm_before_; }
-  bool flips_message(int64_t step) const { return step < flip_message_before_; }
-  bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
+  StepDrill drill_of(int64_t step) const {
+    return {.spoils_gradients = spoiled_step_ == step,
+            .flips_gemm = step < flip_gemm_before_,
+            .flips_message = step < flip_message_before_};
+  }
   // Who must observe this step's ops; null: nobody.
   OpObserver* spoiled_op(int64_t step) { return op_fault_ && op_fault_step_ == step ? &*op_fault_ : nullptr; }
   // Whether a checkpoint of this step finds the disk full. From any thread.

@@ -12,7 +12,7 @@ namespace sextant {
 
 enum class FaultKind : uint8_t {
 #define FAULT(kind, name, unit, amount, effect) kind,
-#include "train/health/fault_kinds.def"
+#include "train/faults/fault_kinds.def"
 #undef FAULT
 };
 

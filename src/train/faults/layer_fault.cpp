@@ -1,4 +1,4 @@
-#include "train/health/layer_fault.h"
+#include "train/faults/layer_fault.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "train/health/memory_fault.h"
+#include "train/faults/memory_fault.h"
 
 #include <map>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "exec/executor.h"
-#include "train/health/fault.h"
+#include "train/faults/fault.h"
 
 namespace sextant {
 
