@@ -274,12 +274,15 @@ StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
   StepMetrics m{.step = begun.step};
   runner_of(begun).reader->collect(begun.totals);
-  const int64_t lost = std::llround(own_value(places_, begun.totals, number::rows_lost_in_attempt).value_or(0));
-  if (lost > 0) {
-    repeat_step(begun, m.values);
-    m.values.set(number::lost_rows, lost);
+  int64_t lost = 0;
+  if (!repeat_.empty()) {
+    lost = std::llround(own_value(places_, begun.totals, number::rows_lost_in_attempt).value_or(0));
+    if (lost > 0) {
+      repeat_step(begun, m.values);
+      m.values.set(number::lost_rows, lost);
+    }
+    m.values.set(number::repeated_steps, repeated_steps_);
   }
-  if (!repeat_.empty()) m.values.set(number::repeated_steps, repeated_steps_);
   // The statistics of a repeated step are left out: they are of an attempt that changed nothing.
   if (begun.measures && lost == 0)
     m.tensors = measure_->tensors->joined(begun.tensors, group_,
