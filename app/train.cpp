@@ -22,6 +22,7 @@
 #include "base/verbosity.h"
 #include "comm/transport.h"
 #include "config/load.h"
+#include "config/mesh_axes.h"
 #include "train/health/heartbeat.h"
 #include "train/health/time_limits.h"
 #include "train/world.h"
