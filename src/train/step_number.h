@@ -57,8 +57,8 @@ using Shown = std::optional<StepValue> (*)(const StepNumber& number, const StepM
 struct StepNumber {
   std::string_view name;
   // A number without `about` is no field of metrics.jsonl.
-  std::string_view unit = "", when = "", about = "";
-  std::string_view label = "";                // for people; empty: the name
+  std::string_view unit = {}, when = {}, about = {};
+  std::string_view label = {};                // for people; empty: the name
   std::optional<Fetch> fetch = std::nullopt;  // nothing: the host measures it
   Shown shown = nullptr;
 };
